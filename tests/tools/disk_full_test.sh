@@ -1,6 +1,6 @@
 #!/bin/bash
-# A limit on file sizes stands for a full disk: a checkpoint that cannot be
-# written ends the run with one line, and the last good one is as it was.
+# A limit on file sizes simulates a full disk: a checkpoint that cannot be
+# written ends the run with one line and leaves the last good one unchanged.
 set -euo pipefail
 . tests/tools/trainer_lib.sh
 
@@ -17,7 +17,7 @@ cp -r saved before
 [[ $(names_in saved) == step-00000010 ]] || die "left: $(names_in saved)"
 diff -r --exclude=.lock before saved || die "the good checkpoint was touched"
 
-# With space again it goes on, and ends where it would have.
+# With space again the run resumes and ends at the same bits.
 quietly train --config=tiny.toml "${wide[@]}" --resume --set train.steps=30
 quietly train --config=tiny.toml "${wide[@]}" --set train.steps=30 \
   --set checkpoint.dir=whole

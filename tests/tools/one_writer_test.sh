@@ -1,6 +1,7 @@
 #!/bin/bash
-# A folder of checkpoints has one run that writes there. A second one ends before
-# it touches anything; one that is killed leaves no lock and no rubbish.
+# Only one run at a time writes to a folder of checkpoints. A second one ends
+# before it changes any file; a killed one leaves no lock and no temporary
+# files.
 set -euo pipefail
 . tests/tools/trainer_lib.sh
 
@@ -20,7 +21,7 @@ done
 [[ $(cat trace.json) == timeline ]] || die 'it wrote the timeline'
 [[ $(names_in saved) == '*' ]] || die "left: $(names_in saved)"
 
-# Another folder is free.
+# The second run may use another folder.
 quietly train --config=tiny.toml --set checkpoint.dir=other
 
 kill -KILL "$pid"

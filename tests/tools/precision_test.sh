@@ -1,10 +1,10 @@
 #!/bin/bash
-# train.precision, by the program: networks learn in 16 bits what they learn in
-# 32, alone and together, and go on from what they saved.
+# train.precision, by the program: networks reach the losses of f32 in 16 bits,
+# on one rank and on several, and resume from their checkpoints.
 set -euo pipefail
 . tests/tools/trainer_lib.sh
 
-# The last loss that a training printed.
+# Prints the last loss of a training.
 last_loss() {
   sed -n 's/^step .*loss \([0-9.]*\).*/\1/p' out.txt | tail -n 1
 }
@@ -44,7 +44,7 @@ text=(--config=gpt.toml --set log.every=1 --set model.kind=gpt_nano --set data.k
   --set data.val_fraction=0.001)
 learns "${text[@]}"
 
-# In f16 without a scale the trainer chooses it, and says so.
+# In f16 without a loss scale the trainer chooses one and prints it.
 quietly train "${tiny[@]}" --set train.precision=f16 --set checkpoint.dir=auto \
   --set log.file=auto.jsonl --set train.loss_scale_init=1073741824
 grep -q '^loss scale: [0-9.e+]*; [0-9]* steps were skipped' out.txt ||
@@ -52,11 +52,11 @@ grep -q '^loss scale: [0-9.e+]*; [0-9]* steps were skipped' out.txt ||
 grep -q '"skipped_steps":[1-9]' auto.jsonl || die "$(cat auto.jsonl)"
 quietly train "${tiny[@]}" --set train.precision=f16 --set checkpoint.dir=auto \
   --set train.loss_scale_init=1073741824 --set train.steps=30 --resume
-# Gradients added up in another dtype than they have.
+# Gradients are summed in another dtype than their own.
 quietly train "${tiny[@]}" --ranks=2 --set comm.reduction_dtype=bf16 \
   --set checkpoint.dir=rounded
 
-# What is faster is chosen once, kept by who goes on, and the same in all
+# The faster precision is chosen once, kept by resumed runs, and the same in all
 # processes.
 quietly train "${text[@]}" --set train.precision=auto --set checkpoint.dir=chosen
 grep -Eq '^precision (f32|bf16): a step of one rank takes f32 .* ms, bf16 .* ms$' \
@@ -71,7 +71,7 @@ quietly launch --nproc-per-node=2 -- train "${text[@]}" \
   --set train.precision=auto --set checkpoint.dir=both
 grep -q 'precision .*: a step of one rank' out.txt || die "$(cat out.txt)"
 
-# The weights are saved in their precision, and read in no other.
+# Weights are saved in their precision and rejected in any other.
 quietly generate --config=gpt.toml --set model.kind=gpt_nano \
   --set data.kind=text --set data.context=16 --set train.precision=f16 \
   --checkpoint=gpt --tokens=3

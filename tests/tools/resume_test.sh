@@ -37,7 +37,7 @@ check two_stages --set mesh.pp=2 --set mesh.cuts=2 \
 check two_by_two --ranks=4 --set mesh.pp=2 --set mesh.cuts=2 \
   --set train.micro_batch_size=4
 
-# The layout may change on the way: the data go on where they were.
+# The layout may change between runs: the order of data continues.
 run moved 17 --ranks=2
 run moved 40 --resume --set mesh.pp=2 --set mesh.cuts=2
 grep -qx "where the plan differs from the checkpoint's (field: then, now):" \
@@ -47,7 +47,7 @@ grep -qx '  cuts: \[\], \["2"\]' out.txt || die "$(cat out.txt)"
 [[ $(names_in moved/step-00000040) == model-00001-of-00002.safetensors* ]] ||
   die "no shards: $(names_in moved/step-00000040)"
 
-# Nothing left to do is no error, and what is printed last goes on.
+# A run without remaining steps is no error, and the printed command resumes it.
 run one_rank/whole 40 --resume
 grep -q 'its 40 steps are all that was asked for' out.txt || die "$(cat out.txt)"
 grep -qx 'checkpoint: one_rank/whole/step-00000040, from before this run' \
@@ -56,12 +56,13 @@ command=$(sed -n 's/^to go on: //p' out.txt)
 want="$TRAINER train --config=tiny.toml --set checkpoint.dir=one_rank/whole"
 want+=" --set train.steps=80 --resume"
 [[ $command == "$want" ]] || die "it says: $command"
-# As it was called, a shell takes it back.
+# The printed command is valid in a shell.
 bash -c "$command" >out.txt || die "$command failed"
 grep -q 'going on from one_rank/whole/step-00000040' out.txt ||
   die "$(cat out.txt)"
 
-# With less than the checkpoint has, where that is allowed, and not in silence.
+# A model with fewer tensors than the checkpoint resumes if allowed, with a
+# note.
 run less 17
 run less 40 --resume --set optimizer.momentum=0 \
   --set checkpoint.allow_unexpected=true
@@ -71,7 +72,7 @@ run less 50 --resume --set checkpoint.allow_missing=true
 grep -q '^missing from it, with initial values: 1.bias.momentum_buffer, ' \
   out.txt || die "$(cat out.txt)"
 
-# No file is needed where the options say enough, now or to go on.
+# Options suffice without a file, for the first run and for resuming.
 options=(--set data.kind=synthetic --set model.kind=linear)
 options+=(--set checkpoint.dir=bare)
 quietly train "${options[@]}" --set train.steps=3
@@ -80,7 +81,7 @@ grep -qxF -e "$want" out.txt || die "$(cat out.txt)"
 bash -c "${want#to go on: }" >out.txt || die "${want#to go on: } failed"
 grep -q 'going on from bare/step-00000003' out.txt || die "$(cat out.txt)"
 
-# A trace counts from the run's first step, and says when it has nothing.
+# A trace counts steps from the run's first one, and reports when it is empty.
 run one_rank/whole 92 --resume --trace=trace.json
 grep -qx 'trace: trace.json (open it at ui.perfetto.dev)' out.txt ||
   die "$(cat out.txt)"

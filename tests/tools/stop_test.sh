@@ -1,7 +1,7 @@
 #!/bin/bash
 # A signal finishes the step, saves and exits with 3; a second Ctrl-C exits at
-# once. Nothing is timed: each signal follows a line that the program printed,
-# or is sent until it is heeded.
+# once. The test depends on no times: each signal follows a line that the
+# program printed, or is sent until it takes effect.
 set -euo pipefail
 . tests/tools/trainer_lib.sh
 
@@ -17,7 +17,7 @@ for signal in INT TERM HUP; do
   ends_with 3
   [[ ! -s err.txt ]] || die "$(cat err.txt)"
 
-  # It goes on to the same bits as a run that was never stopped.
+  # The run resumes to the same bits as a run that was never stopped.
   step=$((10#$(names_in "$signal" | sed 's/step-//')))
   steps=$((step + 10))
   quietly train --config=tiny.toml --set checkpoint.dir="$signal" --resume \
@@ -49,7 +49,7 @@ kill -INT "$pid"
 read_until 'checkpoint: both/step-*'
 ends_with 3
 
-# Nobody reads the output any more.
+# The reader of the output ends.
 code=0
 "$TRAINER" train --config=tiny.toml --set checkpoint.dir=unread \
   --set train.steps=1000000000 2>err.txt | head -n 2 >out.txt ||
@@ -66,7 +66,7 @@ handles_signals() {
 }
 
 # Before the first step: the program waits for a reader of its log when the
-# signal comes. Nothing has begun, and what was there stays.
+# signal arrives. Training has not begun, and existing files stay.
 quietly train --config=tiny.toml
 cp -r saved before
 mkfifo log.fifo

@@ -1,11 +1,11 @@
 #!/bin/bash
-# A disk that is really full, a tmpfs of 1 MiB: a checkpoint that does not fit
-# ends the run with one line, the last good one is as it was, and with more room
-# the run goes on to the same bits. Mounting needs root or user namespaces.
+# The disk is full (a tmpfs of 1 MiB): a checkpoint that does not fit ends the
+# run with one line and leaves the last good one unchanged; with more room the
+# run resumes to the same bits. Mounting needs root or user namespaces.
 set -euo pipefail
 . tests/tools/skip_lib.sh
 
-# The mounts are seen in a namespace of this test's own, and end with it.
+# The mounts are in a namespace of this test, and end with it.
 if [[ ${1:-} != in_namespace ]]; then
   for user in '' '--user --map-root-user'; do
     # shellcheck disable=SC2086
@@ -52,7 +52,7 @@ fails_with 1 "trainer: cannot write disk/log.jsonl: $no_space" \
   --set log.file=disk/log.jsonl --set log.every=1
 rm disk/ballast disk/log.jsonl
 
-# With more room it goes on, and ends where it would have.
+# With more room the run resumes and ends at the same bits.
 mount -o remount,size=2m disk
 quietly "${wide[@]}" --resume --set train.steps=20
 quietly "${wide[@]}" --set train.steps=20 --set checkpoint.dir=whole

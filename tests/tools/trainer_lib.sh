@@ -38,8 +38,8 @@ die() {
   exit 1
 }
 
-# The program ends with code $1 and writes exactly the line $2, a pattern of
-# bash, to its error output.
+# Expects the program to end with code $1 and to write exactly one line that
+# matches $2, a pattern of bash, to its error output.
 fails_with() {
   local want_code=$1 want=$2 code=0
   shift 2
@@ -50,7 +50,7 @@ fails_with() {
   [[ $(cat err.txt) == $want ]] || die "it says: $(cat err.txt)"
 }
 
-# The program succeeds and complains of nothing; its output is in out.txt.
+# Expects the program to succeed without error output; its output is in out.txt.
 quietly() {
   "$TRAINER" "$@" >out.txt 2>err.txt || die "$* failed: $(cat err.txt)"
   [[ ! -s err.txt ]] || die "$* says: $(cat err.txt)"
@@ -67,7 +67,7 @@ read_until() {
   die "no line like $1 in: $(cat out.txt err.txt)"
 }
 
-# start OPTIONS...: the program in the background; its number is in pid.
+# start OPTIONS...: starts the program in the background; its id is in pid.
 start() {
   : >out.txt
   rm -f output.fifo
@@ -77,7 +77,7 @@ start() {
   exec {output}<output.fifo
 }
 
-# Waits for the program that was started; it ends with code $1.
+# Waits for the started program and expects exit code $1.
 ends_with() {
   local code=0
   wait "$pid" || code=$?
@@ -88,7 +88,7 @@ same_bytes() {
   cmp "$1" "$2" || die "$1 and $2 differ"
 }
 
-# The names in a folder, on one line.
+# Prints the names in a folder on one line.
 names_in() {
   (cd "$1" && echo *)
 }

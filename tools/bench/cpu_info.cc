@@ -17,12 +17,14 @@
 namespace troupe::bench {
 namespace {
 
-// Independent sums: more than the latency of a multiply-add hides in two ports.
+// Number of independent sums: enough to hide the latency of a multiply-add on
+// two ports.
 constexpr int kSums = 12;
 constexpr std::int64_t kSteps = 40000;
 constexpr int kTries = 7;
 
-// The loops return something of all sums, so that none is left out.
+// The loops return a value that depends on all sums, so that the compiler does
+// not remove any.
 
 float PlainLoop() {
   float sums[kSums] = {};
@@ -80,7 +82,8 @@ __attribute__((target("avx512f,avx512bf16"))) float Bf16Loop() {
 }
 #endif
 
-// `operations` of one instruction of the loop; the best of some tries.
+// Returns the best rate of kTries runs of the loop, each of whose instructions
+// counts as `operations`.
 double Gflops(float (*loop)(), int operations) {
   double best = 0;
   volatile float sink = 0;

@@ -1,11 +1,11 @@
-// The CPU that a benchmark runs on: its name and what one core can do at most.
+// The CPU that a benchmark runs on: its name and the peak rate of one core.
 //
 //   std::cout << DescribeCpu();
 //   // "AMD EPYC, 2 cores; f32 peak 235 GFLOP/s a core, bf16 peak 470 GFLOP/s"
 //   double peak = F32PeakGflops();
 //
-// Peaks are measured, 5 ms or so each: fused multiply-adds in registers, by the
-// widest instructions there are (AVX-512, AVX2, plain), in the caller's thread.
+// A peak is measured in about 5 ms in the caller's thread: fused multiply-adds
+// in registers, with the widest instructions of the CPU (AVX-512, AVX2, plain).
 
 #ifndef TOOLS_BENCH_CPU_INFO_H_
 #define TOOLS_BENCH_CPU_INFO_H_
@@ -15,13 +15,14 @@
 
 namespace troupe::bench {
 
-// The CPU's name in /proc/cpuinfo; "unknown CPU" where it has none.
+// Returns the CPU's name in /proc/cpuinfo, or "unknown CPU" if it has none.
 std::string CpuName();
 int CpuCores();
 
-// 1e9 operations a second of one core; a multiply-add counts as two.
+// Measures the peak of one core, in 1e9 operations per second; a multiply-add
+// counts as two.
 double F32PeakGflops();
-// Measured with vdpbf16ps, where the CPU has that instruction.
+// Measures the same with vdpbf16ps; none if the CPU lacks that instruction.
 std::optional<double> Bf16PeakGflops();
 
 std::string DescribeCpu();

@@ -1,15 +1,14 @@
-// The rows of a benchmark in rounds: what each round brought, and how it is
-// told.
+// Collects the figures of a benchmark that runs in rounds, and prints a row for
+// each.
 //
 //   FigureTable table("ddp_step", Report::Form::kTable);
 //   Figure& figure = table.At("toy_mlp", 2, "steps/s", Better::kHigher);
 //   figure.ours.push_back(145000);
 //   figure.peer.push_back(700);
-//   table.Print();                             // and later those that follow
+//   table.Print();                             // prints the new rows
 //   table.End();
 //
-// A row's figure is the median over the rounds; the JSON has the best round
-// beside it.
+// A row's figure is the median over the rounds; its JSON also has the best.
 
 #ifndef TOOLS_BENCH_FIGURE_TABLE_H_
 #define TOOLS_BENCH_FIGURE_TABLE_H_
@@ -29,10 +28,10 @@ struct Figure {
   int ranks = 1;
   std::string unit;
   Better better = Better::kHigher;
-  std::vector<double> ours = {};  // by round; empty: not measured
+  std::vector<double> ours = {};  // one figure per round
   std::vector<double> peer = {};
-  std::string note = {};  // for people, behind the row
-  // For programs: further keys of the row's JSON.
+  std::string note = {};  // text at the end of the table's row
+  // Further keys of the row's JSON.
   std::vector<std::pair<std::string, double>> details = {};
 };
 
@@ -41,23 +40,24 @@ class FigureTable {
   FigureTable(std::string bench, Report::Form form)
       : bench_(std::move(bench)), form_(form) {}
 
-  // The row of these three, added where there is none; it stays where it is.
+  // Returns the row with this name, ranks and unit; adds it if there is none.
+  // References stay valid.
   Figure& At(const std::string& name, int ranks, const std::string& unit,
              Better better);
-  // Returns null where there is none.
+  // Returns the row, or null if there is none.
   const Figure* Find(const std::string& name, int ranks,
                      const std::string& unit) const;
 
-  // Prints the rows that it has not printed yet. JSON is one object a row with
-  // the keys of ToJson() and: ours_median, peer_median, ours_best, peer_best,
-  // rounds, f32_peak_gflops, bf16_peak_gflops (null where there is none), and
-  // the details.
+  // Prints the rows that were not printed yet. In JSON each row is an object
+  // with the keys of ToJson(), ours_median, peer_median, ours_best, peer_best,
+  // rounds, f32_peak_gflops, bf16_peak_gflops (null if there is none), and the
+  // details.
   void Print();
   // Prints the table's last lines.
   void End();
 
  private:
-  // Measured once, at the first row.
+  // Name and peaks of the CPU, measured once, at the first row.
   struct Cpu {
     std::string name;
     double f32_peak = 0;

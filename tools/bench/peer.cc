@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Peer>> Peer::StartProgram(
   if (pipe2(questions, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) {
     return absl::UnavailableError("no pipe to the peer");
   }
-  // A peer that ended is an answer that does not come, not a signal.
+  // Writing to a peer that has ended must fail, not kill this process.
   std::signal(SIGPIPE, SIG_IGN);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

@@ -1,14 +1,14 @@
-// A peer to compare with: a Python script that waits for a line on its standard
-// input, measures what the line asks for, and answers with one line. So rounds
-// of ours and of the peer can alternate, and start-up is measured by neither.
+// A peer to compare with: a Python script that reads a line from its standard
+// input, measures the case that the line names, and answers with one line. Thus
+// rounds of ours and of the peer alternate, without the time of start-up.
 //
-//   auto peer = Peer::Start(python,  // of a virtual environment, say
+//   auto peer = Peer::Start(python,  // e.g. in a virtual environment
 //                           FindScript(argv[0], "tools/bench/comm/peer.py"),
 //                           {"--ranks=2"});
 //   absl::StatusOr<double> us = (*peer)->Measure("4096 100");
 //
-// The answer is a number. The peer ends when its input does, at destruction.
-// Measure() blocks for as long as the peer needs.
+// The answer is a number. The peer ends when its input is closed, in the
+// destructor. Measure() blocks until the peer answers.
 
 #ifndef TOOLS_BENCH_PEER_H_
 #define TOOLS_BENCH_PEER_H_
@@ -26,20 +26,23 @@ namespace troupe::bench {
 
 class Peer {
  public:
-  // kNotFound: no such interpreter or script.
+  // Starts a Python script.
+  //   kNotFound: no such interpreter or script.
   static absl::StatusOr<std::unique_ptr<Peer>> Start(
       const std::string& python, const std::string& script,
       const std::vector<std::string>& arguments);
-  // Any other program, with its arguments; looked for in PATH.
+  // Starts another program, found in PATH, with its arguments.
   static absl::StatusOr<std::unique_ptr<Peer>> StartProgram(
       std::vector<std::string> words);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // kUnavailable: it ended (its errors are on standard error).
+  // Sends the line `question` and returns the answer.
+  //   kUnavailable: the peer ended (its errors are on standard error), or its
+  //     answer is not a number.
   absl::StatusOr<double> Measure(const std::string& question);
-  // What a program answers that is started for one question, and ends.
+  // Starts a program for one answer, and returns that.
   static absl::StatusOr<double> AskOnce(std::vector<std::string> words);
 
  private:
@@ -51,11 +54,11 @@ class Peer {
   std::FILE* const answers_;
 };
 
-// What this program answers in a process of its own, with these arguments.
+// Starts this program again with other arguments, and returns its answer.
 absl::StatusOr<double> AskSelfOnce(std::vector<std::string> arguments);
 
-// Where a data file of the workspace lies, for a program run by Bazel or from
-// the root of the workspace.
+// Returns the path of a data file of the workspace, for a program run by Bazel
+// or from the root of the workspace.
 std::string FindScript(const std::string& program, const std::string& path);
 
 }  // namespace troupe::bench

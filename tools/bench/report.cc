@@ -12,7 +12,7 @@
 namespace troupe::bench {
 namespace {
 
-// Four significant digits, and no exponent.
+// Returns about four significant digits, without an exponent.
 std::string Short(double value) {
   const double size = value < 0 ? -value : value;
   const int decimals = size < 1 ? 4 : size < 10 ? 3 : size < 100 ? 2 : 1;

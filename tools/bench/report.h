@@ -1,14 +1,14 @@
-// How benchmarks tell their figures: a table for people, or one JSON object a
-// line for programs; each figure beside the peer's, where there is one.
+// Prints the figures of a benchmark: as a table, or as one JSON object per line
+// for programs; each figure beside the peer's, if there is one.
 //
 //   Report report("all_reduce", Report::Form::kTable);
 //   report.Add({"4 KB", /*ranks=*/2, "us", Median(ours), Median(theirs)});
 //   report.Add({"toy MLP", 1, "steps/s", 490000, {}, Better::kHigher});
-//   report.End();             // where no row had a peer, says how to get it
+//   report.End();             // says how to get a peer if no row had one
 //
-// A ratio above 1 means better than the peer, whatever the unit. One never
-// knows which CPU the next run gets: only figures of one run compare, so ours
-// and the peer's rounds alternate (peer.h), and the CPU is named.
+// A ratio above 1 means better than the peer, whatever the unit. The next run
+// may get another CPU, so only figures of one run are comparable: ours and the
+// peer's rounds alternate (peer.h), and the report names the CPU.
 
 #ifndef TOOLS_BENCH_REPORT_H_
 #define TOOLS_BENCH_REPORT_H_
@@ -28,15 +28,15 @@ struct Row {
   double ours = 0;
   std::optional<double> peer;
   Better better = Better::kLower;
-  std::string note = {};  // behind the row of a table
+  std::string note = {};  // text at the end of the table's row
 
-  // How many times better than the peer; none without a peer.
+  // Returns how many times better than the peer; none without a peer.
   std::optional<double> ratio() const;
 };
 
 // {"bench":"all_reduce","case":"4 KB","ranks":2,"unit":"us","ours":0.6,
-//  "peer":280,"ratio":466.7,"cpu":"AMD EPYC"}; null where there is no peer.
-// Where a GPU computes, "gpu":"NVIDIA H200" comes last.
+//  "peer":280,"ratio":466.7,"cpu":"AMD EPYC"}; null if there is no peer. If
+// `gpu` is not empty, "gpu":"NVIDIA H200" is the last key.
 std::string ToJson(const std::string& bench, const std::string& cpu,
                    const Row& row, const std::string& gpu = "");
 
@@ -44,7 +44,7 @@ class Report {
  public:
   enum class Form { kTable, kJson };
 
-  // Prints the CPU, the GPU where one computes, and the head of the table.
+  // Prints the CPU, the GPU if one computes, and the head of the table.
   Report(std::string bench, Form form, std::string gpu = "");
   // Prints the row at once.
   void Add(const Row& row);
@@ -60,7 +60,8 @@ class Report {
   bool has_peer_ = false;
 };
 
-// The mean of the middle two where their number is even. CHECK-fails on none.
+// Returns the median: the mean of the middle two values if their number is
+// even. CHECK-fails on an empty list.
 double Median(std::vector<double> values);
 
 }  // namespace troupe::bench

@@ -1,5 +1,5 @@
 // PyTorch's side of a benchmark of training steps: processes of torch_train.py,
-// one for each number of ranks, started when they are first asked.
+// one for each number of ranks, started when first used.
 //
 //   TorchTrain torch(argv[0], python);
 //   TorchStep step;
@@ -31,23 +31,25 @@ struct TorchStep {
 
 class TorchTrain {
  public:
-  // `program` is argv[0]. `python` has PyTorch; empty: there is no peer, and
-  // nobody may ask it.
+  // `program` is argv[0]. `python` has PyTorch; if empty, there is no peer, and
+  // the methods that measure must not be called.
   TorchTrain(const std::string& program, std::string python);
 
   bool is_there() const { return !python_.empty(); }
 
-  // NaN where PyTorch does not run it so; the reason is on standard error.
+  // Returns NaN if PyTorch does not run the step in that mode; the reason is on
+  // standard error.
   //   kNotFound: there is no such interpreter. kUnavailable: it ended.
   absl::StatusOr<double> StepsPerSecond(const TorchStep& step, double seconds);
 
-  // What a process of its own answers to "--once=..." and its like.
+  // Starts torch_train.py with "--once=..." and further arguments for one
+  // answer, and returns that.
   absl::StatusOr<double> AskOnce(std::vector<std::string> arguments) const;
 
  private:
   const std::string script_;
   const std::string python_;
-  std::map<int, std::unique_ptr<Peer>> peers_;  // by ranks
+  std::map<int, std::unique_ptr<Peer>> peers_;  // key: number of ranks
 };
 
 }  // namespace troupe::bench

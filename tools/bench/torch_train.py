@@ -6,25 +6,24 @@ Three ways to run it:
     torch_train.py --once=first_step --case=toy_mlp
     torch_train.py --ranks=2 --once=peak_memory --case=mlp_25m
 
-A question is a line "CASE PRECISION MODE SECONDS"; the answer is the steps per
-second: the median of ten blocks, or of as many as there are steps in the time,
-after a warm-up; "nan" where PyTorch does not run it so, with the reason on
-standard error. PRECISION is f32, or bf16 by autocast, with parameters in f32.
-Modes:
+A question is a line "CASE PRECISION MODE SECONDS". The answer is the steps per
+second after a warm-up: the median of ten blocks, or of fewer if the time has
+fewer steps; or "nan" if PyTorch does not run it, with the reason on standard
+error. PRECISION is f32, or bf16 by autocast, with parameters in f32. Modes:
 
     eager           as written
     channels_last   the same with images, activations and weights in that layout
     compile         torch.compile of forward and loss; images are channels_last
 
-`first_step` answers at the end of the first step; `peak_memory` after some
-steps with the largest resident memory in MiB, added over the processes;
-`memory_growth` likewise, less what the process had before it made the model.
+`first_step` answers at the end of the first step. `peak_memory` answers after
+some steps with the peak resident memory in MiB, summed over the processes;
+`memory_growth` likewise, minus the memory before the model was made.
 
-One process per rank, one thread each; one rank is a plain module without DDP,
+Each rank is a process with one thread; one rank is a plain module without DDP,
 several are DDP over Gloo. The models, batches and optimizers are those of
-train_case.h. What favours the peer: its batch is one fixed tensor, so nothing
-is loaded, and its loss is never read; optimizers are fused; attention is
-PyTorch's own.
+train_case.h. Some choices favour the peer: its batch is one fixed tensor, so
+nothing is loaded, and its loss is never read; optimizers are fused; attention
+is PyTorch's own.
 """
 
 import argparse
@@ -61,7 +60,7 @@ torch_models.attend = attend
 
 
 class FromChannelsFirst(nn.Module):
-    """A model of images (N, H, W, C), for PyTorch's (N, C, H, W)."""
+    """Adapts a model of images (N, H, W, C) to PyTorch's (N, C, H, W)."""
 
     def __init__(self, model):
         super().__init__()
@@ -72,7 +71,7 @@ class FromChannelsFirst(nn.Module):
 
 
 class Recomputed(nn.Module):
-    """A block whose activations are not kept."""
+    """A block with activation checkpointing."""
 
     def __init__(self, block):
         super().__init__()
@@ -125,11 +124,11 @@ def gpt2():
 @dataclasses.dataclass
 class Case:
     make_model: typing.Callable
-    sample: tuple  # shape of one
+    sample: tuple  # shape of one sample
     outputs: int
     batch: int
     regression: bool = False
-    tokens: bool = False  # a target for each, and AdamW
+    tokens: bool = False  # each token has a target, and AdamW is used
 
 
 def image_case(make_model, side=64, batch=8):
@@ -158,7 +157,7 @@ CASES = {
 
 
 def make_batch(case):
-    """Inputs, targets, and the loss of them."""
+    """Returns inputs, targets and the loss function."""
     shape = (case.batch, *case.sample)
     if case.tokens:
         inputs = torch.randint(case.outputs, shape)
@@ -173,7 +172,7 @@ def make_batch(case):
 
 
 def make_optimizer(case, parameters, captured=False):
-    """`captured`: its steps may be recorded in a CUDA graph."""
+    """`captured`: a CUDA graph may record its steps."""
     if not case.tokens:
         return torch.optim.SGD(parameters, lr=0.01, fused=True)
     return torch.optim.AdamW(parameters, lr=1e-3, fused=True,
@@ -181,7 +180,7 @@ def make_optimizer(case, parameters, captured=False):
 
 
 class Training:
-    """One case, ready to step."""
+    """The model, optimizer and batch of one case."""
 
     def __init__(self, case, precision, mode, ranks):
         case = CASES[case]
@@ -195,7 +194,7 @@ class Training:
             self.inputs = self.inputs.contiguous(**layout)
         self.optimizer = make_optimizer(case, self.model.parameters())
         if ranks > 1:
-            # The faster settings of DDP.
+            # These are the faster settings of DDP.
             self.model = nn.parallel.DistributedDataParallel(
                 self.model, gradient_as_bucket_view=True, static_graph=True)
         self.forward = self.loss_of
@@ -220,7 +219,7 @@ class Training:
 
 
 def agree(value, ranks):
-    """Rank 0's value, on every rank."""
+    """Broadcasts rank 0's value to all ranks."""
     if ranks == 1:
         return value
     box = [value]
@@ -229,7 +228,7 @@ def agree(value, ranks):
 
 
 def rate(training, seconds, ranks):
-    # How many steps a block has: found in a warm-up of a quarter of the time.
+    # A warm-up of a quarter of the time determines the steps of a block.
     warm_end = time.perf_counter() + seconds / 4
     count, took = 1, training.time(1)
     while agree(time.perf_counter() < warm_end, ranks):
@@ -243,7 +242,7 @@ def rate(training, seconds, ranks):
 
 
 class Trainings:
-    """Those of the present case and precision, by mode."""
+    """The trainings of the present case and precision, by mode."""
 
     def __init__(self, ranks):
         self.ranks = ranks
@@ -251,7 +250,7 @@ class Trainings:
         self.by_mode = {}
 
     def get(self, case, precision, mode):
-        """None where PyTorch does not run it so."""
+        """Returns None if PyTorch does not run the mode."""
         if (case, precision) != self.present:
             self.present = case, precision
             self.by_mode.clear()
@@ -296,7 +295,7 @@ def memory_mib(field):
 
 
 def idle_memory_mib():
-    """What the process has now; its peak counts from here on."""
+    """Returns the memory of the process, and resets its peak."""
     with open("/proc/self/clear_refs", "w") as clear:
         clear.write("5")
     return memory_mib("VmRSS")
@@ -329,15 +328,16 @@ def run(rank, store, options, answers=None):
     else:
         serve(rank, ranks, answers)
     if ranks > 1:
-        # Tearing Gloo down now and then ends in "terminate called": nothing is
-        # left to do, so none does it, once all have come here.
+        # Skips the shutdown of Gloo, which sometimes ends in "terminate
+        # called", once all ranks are done.
         torch.distributed.barrier()
         if rank > 0:
             os._exit(0)
 
 
 def take_stdout():
-    """For answers alone: what compilers print goes to standard error."""
+    """Returns a file for answers on stdout; redirects what compilers print
+    there to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return answers

@@ -32,8 +32,8 @@ constexpr char kGpt[] =
 struct Case {
   const char* name;
   const char* base;      // settings that several cases share
-  const char* settings;  // beside kAll and those
-  int batch;             // of a rank
+  const char* settings;  // further settings, after those and kAll
+  int batch;             // batch size of one rank
 };
 
 constexpr Case kCases[] = {
@@ -71,7 +71,7 @@ constexpr Case kCases[] = {
      32},
 };
 
-// Numbers that only have to differ: a linear congruence.
+// A linear congruential generator: the numbers only have to differ.
 class Numbers {
  public:
   std::uint32_t Next() {
@@ -86,7 +86,7 @@ class Numbers {
   std::uint32_t state_ = 1;
 };
 
-// f32 values, or i64 numbers below `classes`.
+// Fills a tensor with f32 values, or with i64 numbers below `classes`.
 void Fill(const nn::Tensor& tensor, std::int64_t classes, Numbers& numbers) {
   if (tensor.dtype() == nn::DType::kF32) {
     for (float& value : tensor.span<float>()) value = numbers.Uniform();

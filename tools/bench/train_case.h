@@ -1,12 +1,12 @@
-// What the benchmarks of training steps train: a table of names, each with
-// settings of the trainer's own configuration; so a job is the one that
+// Models that the benchmarks of training steps train: a table of names, each
+// with settings of the trainer's configuration, so that a job is the one that
 // `trainer train` would run. torch_train.py has the same models.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       actors::JobSpec spec,
 //       MakeTrainJob("gpt", /*ranks=*/2, {"train.precision=bf16"}));
 //
-// The cases; the batch is a rank's own:
+// The cases; a batch is that of one rank:
 //
 //     toy_mlp     10-10-5, ReLU; squared error; batch 20
 //     toy_cnn     LeNet on 32x32x3, 10 classes; batch 16
@@ -32,9 +32,9 @@
 //
 // The last two are for GPUs.
 //
-// Where nothing else is said, the loss is a cross entropy and the optimizer
-// plain SGD. Samples are random numbers in memory, and targets do not follow
-// from them, so that nothing converges, and no number becomes denormal.
+// Unless the table says otherwise, the loss is a cross entropy and the
+// optimizer plain SGD. Samples are random numbers in memory, and targets do not
+// depend on them, so that no loss converges and no number becomes denormal.
 
 #ifndef TOOLS_BENCH_TRAIN_CASE_H_
 #define TOOLS_BENCH_TRAIN_CASE_H_
@@ -49,10 +49,10 @@ namespace troupe::bench {
 
 std::vector<std::string> TrainCaseNames();
 
-// A job of the case without an end in sight, and without evaluation. The
-// settings, "key=value" each, are those of `trainer train --set`; they come
-// after the case's own.
-//   kInvalidArgument: no such case, or what the configuration refuses.
+// Returns a job of the case with 10^12 steps and no evaluation. The settings,
+// "key=value" each, are those of `trainer train --set`; they override the
+// case's own.
+//   kInvalidArgument: no such case, or the configuration rejects a setting.
 absl::StatusOr<actors::JobSpec> MakeTrainJob(
     const std::string& name, int ranks,
     const std::vector<std::string>& settings = {});

@@ -34,7 +34,7 @@ TEST(TrainCase, SmallOnesTrainSomeStepsOnOneRankAndTwo) {
   EXPECT_EQ(ran, 6);
 }
 
-// Those of torchvision, timm and Hugging Face at these sizes.
+// The numbers are those of torchvision, timm and Hugging Face at these sizes.
 TEST(TrainCase, ModelsHaveTheirNumberOfParameters) {
   const std::map<std::string, std::int64_t> wanted = {
       {"toy_mlp", 165},

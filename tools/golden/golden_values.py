@@ -1,4 +1,4 @@
-"""What both sides of a golden file compute alike, and its format."""
+"""Values that both sides of a golden file compute, and the file's format."""
 
 import json
 import os
@@ -26,7 +26,8 @@ def draws(name, count):
 
 
 def formula(name, shape, scale, dtype):
-    """Multiples of scale / 2048 in [-scale, scale); exact for powers of two."""
+    """Returns multiples of scale / 2048 in [-scale, scale); exact if scale is a
+    power of two."""
     count = torch.Size(shape).numel()
     values = [(v - 2048) / 2048 * scale for v in draws(name, count)]
     return torch.tensor(values, dtype=torch.float64).reshape(shape).to(dtype)
@@ -48,7 +49,7 @@ SAFETENSORS_DTYPES = {torch.float64: "F64", torch.float32: "F32",
 
 
 def write_safetensors(path, tensors, spec):
-    """One tensor at a time in memory, beside those given."""
+    """Writes the file; copies one tensor at a time."""
     header = {"__metadata__": {"spec": json.dumps(spec)}}
     end = 0
     for name, tensor in tensors.items():

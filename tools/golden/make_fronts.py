@@ -3,10 +3,11 @@
     python3 tools/golden/make_fronts.py tests/golden [family ...]
 
 A family is a file of tools/golden/fronts with a list CASES of (name, shapes,
-function): the function of PyTorch that the case of AllFrontCases() with that
-name (tests/nn/fronts/front_case.h) must agree with, on tensors of these shapes.
-It gets the tensors, and returns the output, or {sum, count, correct} of a loss.
-Shapes, and images (N, H, W, C), are ours.
+function). The case of that name in AllFrontCases()
+(tests/nn/fronts/front_case.h) must agree with this function of PyTorch on
+tensors of these shapes. The function takes the tensors and returns the output,
+or {sum, count, correct} of a loss. Shapes are in Troupe's order; images are
+(N, H, W, C).
 """
 
 import importlib

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from golden_values import (DTYPES, IGNORED_LABEL, formula, labels,
                            write_safetensors)
 
-STORED_MAX = 2048  # elements stored of one tensor of a network
+STORED_MAX = 2048  # limit on the stored elements of a network's tensor
 
 # --- ops ---------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ def run_op(c, x, w, b):
 
 
 def make_plain_op(c, dtype, out):
-    """Forward and all gradients for a given gradient of the output."""
+    """Runs forward, and backward from a given gradient of the output."""
     name = c["name"]
     x = formula(name + "/x", c["x"], 1.0, dtype).requires_grad_()
     w = b = None
@@ -160,7 +160,7 @@ STEPS = 10
 
 
 def scale_of(model, parameter_name):
-    """The power of two below PyTorch's default bound 1 / sqrt(fan_in)."""
+    """Returns the power of two below PyTorch's bound 1 / sqrt(fan_in)."""
     layer = model[int(parameter_name.split(".")[0])]
     fan_in = layer.weight[0].numel()
     scale = 1.0
@@ -170,8 +170,8 @@ def scale_of(model, parameter_name):
 
 
 def store(out, key, tensor):
-    """All of a small tensor, evenly spaced elements of a large one; norm and
-    largest magnitude of the whole."""
+    """Stores all elements of a small tensor, or evenly spaced ones of a large
+    one, with the norm and the largest magnitude of the whole."""
     flat = tensor.detach().flatten()
     count = flat.numel()
     if count > STORED_MAX:

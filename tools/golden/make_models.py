@@ -1,13 +1,13 @@
-"""Writes tests/golden/models_f64.safetensors with PyTorch: what small models give
-and learn from weights that both sides compute.
+"""Writes tests/golden/models_f64.safetensors with PyTorch: outputs and losses
+of small models, from weights that both sides compute.
 
     python3 tools/golden/make_models.py tests/golden
 
-For each model: the outputs in training and then in evaluation, the sum of the
-losses, of each parameter's gradient its norm and three elements (the first, the
-middle one, the last), and the mean losses of 20 steps on this batch and after
-them. tests/nn/models/golden_models_test.cc compares. At full size:
-tools/golden/parity.py.
+For each model, the file has the outputs in training and then in evaluation, the
+sum of the losses, the norm and three elements (the first, the middle one, the
+last) of each parameter's gradient, and the mean losses of 20 steps on this
+batch and after them. tests/nn/models/golden_models_test.cc compares them.
+tools/golden/parity.py does the same at full size.
 """
 
 import sys
@@ -23,7 +23,7 @@ SGD = dict(kind="sgd", lr=0.015625, momentum=0.875)
 ADAMW = dict(kind="adamw", lr=0.0009765625)
 
 # x is the shape of the input: images (N, H, W, C) or tokens (N, T). `classes`
-# are labels', and tokens.
+# is the number of different labels, and of different tokens.
 CASES = [
     dict(name="resnet18", classes=10, optimizer=SGD, x=[4, 16, 16, 3],
          model=dict(kind="resnet", depth=18, width=8, num_classes=10,
@@ -46,8 +46,8 @@ CASES = [
 
 
 def scale_of(shape):
-    """A power of two near 2 / sqrt(fan in): outputs are about as large as
-    inputs."""
+    """Returns a power of two near 2 / sqrt(fan in), so that outputs are about
+    as large as inputs."""
     fan_in = torch.Size(shape).numel() // shape[0]
     scale = 1.0
     while scale * scale * fan_in > 4:
@@ -56,7 +56,7 @@ def scale_of(shape):
 
 
 def weight(case, name, shape, dtype):
-    """Around 1 for the weights of norms, small for biases."""
+    """Returns a weight: around 1 for norms, small for biases."""
     if len(shape) > 1:
         return formula(f"{case}/{name}", shape, scale_of(shape), dtype)
     value = formula(f"{case}/{name}", shape, 0.25, dtype)
@@ -64,7 +64,7 @@ def weight(case, name, shape, dtype):
 
 
 def make_case(spec, dtype):
-    """The model with its weights, x and the labels."""
+    """Returns the model with its weights, x and the labels."""
     case, shape, classes = spec["name"], spec["x"], spec["classes"]
     model = make_model(spec["model"]).to(dtype)
     with torch.no_grad():

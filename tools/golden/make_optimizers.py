@@ -3,7 +3,7 @@
     python3 tools/golden/make_optimizers.py tests/golden
 
 Each case trains a weight and a bias for some steps on given gradients. LAMB and
-LARS, which PyTorch lacks, are written down here as their papers have them.
+LARS, which PyTorch lacks, are implemented here after their papers.
 tests/nn/optim/golden_optimizers_test.cc reads the options of a case from the
 file.
 """

@@ -12,7 +12,7 @@ namespace {
 
 using nn::Tensor;
 
-// Nobody waits for single gradients here.
+// Ignores completed gradients: nothing here waits for a single one.
 struct NoSink : nn::GradientSink {
   void GradientComplete(nn::Parameter&) override {}
   void LastReaderDone(nn::Parameter&) override {}
@@ -43,7 +43,7 @@ absl::StatusOr<ModelRun::Batch> ModelRun::Forward(const Tensor& x,
                                                   nn::Tape* tape,
                                                   Tensor* loss) {
   nn::Context ctx(kernels_, tape);
-  // Dropout of 0 asks for the sample's place, too.
+  // Dropout requires the sample's position even if its rate is 0.
   ctx.set_random({/*seed=*/0, /*step=*/0, /*sample=*/0});
   Batch batch;
   batch.output = (*model_)(ctx, x);

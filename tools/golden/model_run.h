@@ -1,5 +1,5 @@
-// A model that trains on one batch, on one kernel set and without actors, so
-// that each of its numbers can be compared.
+// Trains a model on one batch, on one kernel set and without actors, so that
+// each of its numbers can be compared.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       std::unique_ptr<ModelRun> run,
@@ -11,12 +11,11 @@
 //   Show(batch.loss(), batch.output, run->parameters()[0]->grad);
 //   TROUPE_RETURN_IF_ERROR(run->Update(batch));
 //
-// The loss is the cross entropy. Gradients are of its sum; those of its mean
-// are these divided by the count.
+// The loss is the cross entropy. Gradients are those of its sum; divide them by
+// the count to get those of its mean.
 //
-// Values are unspecified until they are filled; buffers begin as in a new
-// model.
-// One thread at a time.
+// Parameters are unspecified until they are filled; buffers have their initial
+// values. Threads: one at a time.
 
 #ifndef TOOLS_GOLDEN_MODEL_RUN_H_
 #define TOOLS_GOLDEN_MODEL_RUN_H_
@@ -45,7 +44,7 @@ class ModelRun {
     double loss() const { return loss_sum / loss_count; }
   };
 
-  // `kernels` outlives it.
+  // `kernels` must outlive the run.
   static absl::StatusOr<std::unique_ptr<ModelRun>> Create(
       std::unique_ptr<nn::Sequential> model, nn::DType dtype,
       nn::Kernels& kernels);
@@ -55,16 +54,16 @@ class ModelRun {
 
   absl::Status SetOptimizer(std::unique_ptr<nn::Optimizer> optimizer);
 
-  // Forward and backward in training. x: images (N, H, W, C) or tokens i64
-  // (N, T); labels: i64 (N) or (N, T).
+  // Runs forward and backward in training mode. x: images (N, H, W, C) or i64
+  // tokens (N, T); labels: i64 (N) or (N, T).
   absl::StatusOr<Batch> Train(const nn::Tensor& x, const nn::Tensor& labels);
-  // The same without backward: gradients stay.
+  // Runs the forward of Train() only: gradients stay.
   absl::StatusOr<Batch> Forward(const nn::Tensor& x, const nn::Tensor& labels);
-  // The output in evaluation.
+  // Returns the output in evaluation mode.
   absl::StatusOr<nn::Tensor> Evaluate(const nn::Tensor& x);
 
-  // One step of the optimizer, by the gradients of `batch`, the last one that
-  // was trained on. CHECK-fails without an optimizer.
+  // Runs one step of the optimizer with the gradients of `batch`, which must be
+  // that of the last Train(). CHECK-fails without an optimizer.
   absl::Status Update(const Batch& batch);
 
  private:
@@ -73,7 +72,7 @@ class ModelRun {
         model_(std::move(model)),
         parameters_(model_->Parameters()) {}
 
-  // `loss` becomes the statistics of the loss, where backward begins.
+  // Sets `loss` to the statistics of the loss, the root of backward.
   absl::StatusOr<Batch> Forward(const nn::Tensor& x, const nn::Tensor& labels,
                                 nn::Tape* tape, nn::Tensor* loss);
 

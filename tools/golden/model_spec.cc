@@ -18,14 +18,14 @@ namespace {
 
 using nlohmann::json;
 
-// Takes the keys of an object one by one; what is left at the end is an error.
+// Takes the keys of an object one by one; keys left at the end are an error.
 class Fields {
  public:
   explicit Fields(const json& spec) : left_(spec) { Take("kind", &kind_); }
 
   const std::string& kind() const { return kind_; }
 
-  // Leaves `value` as it is where there is no such key.
+  // Sets `value` to that of the key; leaves it if there is no such key.
   template <typename T>
   Fields& Take(const char* key, T* value) {
     const auto found = left_.find(key);

@@ -1,6 +1,6 @@
-// Models and optimizers as the scripts of this folder describe them: one JSON
-// object makes the same model here and, with make_model() of torch_models.py,
-// in PyTorch.
+// Makes models and optimizers from the JSON objects of this folder's scripts:
+// one object makes the same model here and, with make_model() of
+// torch_models.py, in PyTorch.
 //
 //   const nlohmann::json model = {{"kind", "resnet"}, {"depth", 18}};
 //   const nlohmann::json sgd = {{"kind", "sgd"}, {"lr", 0.1}};
@@ -14,8 +14,8 @@
 //     vit     depth, heads, width, image_size, patch, num_classes
 // Kinds of optimizers: sgd (lr, momentum) and adamw (lr).
 //
-// Errors: kInvalidArgument for a kind or a key that is not listed, for a value
-// of another type, and what the model refuses.
+// Errors: kInvalidArgument for a kind or a key that is not listed, a value of
+// another type, or a value that the model rejects.
 
 #ifndef TOOLS_GOLDEN_MODEL_SPEC_H_
 #define TOOLS_GOLDEN_MODEL_SPEC_H_

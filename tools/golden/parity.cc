@@ -43,7 +43,7 @@ with 2 where it cannot be compared.
 
 enum ExitCode { kAllWithin = 0, kSomethingOutside = 1, kNotCompared = 2 };
 
-// Whether all is within the limits.
+// Prints a model's errors; returns whether all are within the limits.
 absl::StatusOr<bool> Compare(const std::string& folder) {
   base::PosixFileSystem files;
   TROUPE_ASSIGN_OR_RETURN(const ParityCase parity,

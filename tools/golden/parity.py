@@ -1,22 +1,22 @@
-"""Compares models of full size with PyTorch: from the same weights, outputs, loss,
-every gradient and the losses of 20 steps.
+"""Compares models of full size with PyTorch: from the same weights, outputs,
+loss, every gradient and the losses of 20 steps.
 
     bazel build //tools/golden:parity
     python3 tools/golden/parity.py                   # all models, some minutes
     python3 tools/golden/parity.py gpt vit_tiny      # some of them
-    ... --thin            narrow models, in seconds: whether this works at all
+    ... --thin            narrow models, in seconds, to try the comparison
     ... --draw=1          other weights and samples
-    ... --folder=FOLDER   keep what PyTorch computed, 2.3 GB for all
+    ... --folder=FOLDER   keep PyTorch's results, 2.3 GB for all
 
 Needs PyTorch (a CPU is enough). For each model it writes a folder with
-weights.safetensors, PyTorch's state_dict, and case.safetensors, what PyTorch
-makes of it in f64 and how far its own f32 is from that. The program then trains
-from these weights in f64 on the reference kernels and in f32 on the cpu kernels,
-and prints one table; `bazel-bin/tools/golden/parity --help` says what is in it.
+weights.safetensors, PyTorch's state_dict, and case.safetensors, PyTorch's
+results in f64 and the errors of its own f32. The program then trains from these
+weights in f64 on the reference kernels and in f32 on the cpu kernels, and
+prints one table; `bazel-bin/tools/golden/parity --help` says what is in it.
 docs/numerics.md has the limits, and what was seen.
 
-Models are in training: batch norms take the statistics of the batch, and dropout
-is 0. The steps are all on one batch.
+Models are in training: batch norms take the statistics of the batch, and
+dropout is 0. The steps are all on one batch.
 """
 
 import argparse
@@ -38,8 +38,8 @@ STEPS = 20
 SGD = dict(kind="sgd", lr=0.01, momentum=0.9)
 ADAMW = dict(kind="adamw", lr=0.001)
 
-# Inputs: images (N, H, W, C) or tokens (N, T). `thin`: what --thin changes of the
-# model.
+# x is the shape of the input: images (N, H, W, C) or tokens (N, T). `thin` has
+# the arguments of the model that --thin changes.
 CASES = {
     "resnet18": dict(
         model=dict(kind="resnet", depth=18, num_classes=1000),
@@ -49,7 +49,7 @@ CASES = {
         optimizer=SGD, x=[4, 64, 64, 3], thin=dict(width=4, num_classes=10)),
     "vgg11": dict(
         model=dict(kind="vgg", depth=11, num_classes=1000, dropout=0),
-        # Without norms: it diverges at the rate of the others.
+        # It has no norms, and diverges at the learning rate of the others.
         optimizer=dict(SGD, lr=1e-4), x=[2, 32, 32, 3],
         thin=dict(width=4, hidden=32, num_classes=10)),
     "gpt": dict(
@@ -65,10 +65,10 @@ CASES = {
 
 
 def fill(model):
-    """First values as large as in practice. Those of norms and biases are not
-    1 and 0 all over, where a mistake would not show. The last norm of a residual
+    """Sets initial values as large as in practice. Those of norms and biases
+    are not all 1 and 0, which would hide mistakes. The last norm of a residual
     block begins small (Goyal et al. 2017): otherwise a deep network of random
-    weights is chaotic, and PyTorch's own f32 has two right digits."""
+    weights is chaotic, and PyTorch's own f32 has two correct digits."""
     names = {name for name, _ in model.named_parameters()}
     last = "bn3.weight" if "layer1.0.bn3.weight" in names else "bn2.weight"
     for name, p in model.named_parameters():
@@ -83,7 +83,8 @@ def fill(model):
 
 
 def train(case, weights, x, labels, dtype):
-    """(output, {name: gradient} of the first step, losses of all steps)."""
+    """Returns the output and {name: gradient} of the first step, and the losses
+    of all steps."""
     model = make_model(case["model"])
     model.load_state_dict(weights)
     model = model.to(dtype).train()
@@ -114,7 +115,8 @@ def error(got, want):
 
 
 def write_case(folder, name, case, draw):
-    """Everything of a case is random by its name and the number of the draw."""
+    """Writes the folder of a case. Its name and the number `draw` seed all
+    random numbers."""
     torch.manual_seed(sum(name.encode()) + 10000 * draw)
     os.makedirs(folder, exist_ok=True)
     model = make_model(case["model"])

@@ -22,7 +22,7 @@ double FiniteOrInfinity(double error) {
   return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
 }
 
-// ||got / divisor - want|| / ||want||.
+// Returns ||got / divisor - want|| / ||want||.
 template <typename T>
 double NormError(const T* got, double divisor, const Tensor& want) {
   const double* b = want.data<double>();

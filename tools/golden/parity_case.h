@@ -1,5 +1,5 @@
-// One model of tools/golden/parity.py: its weights, one batch, and what PyTorch
-// makes of them in f64; and how far a kernel set is from that.
+// One model of tools/golden/parity.py: its weights, one batch, and PyTorch's
+// results in f64. Measures the errors of a kernel set relative to those.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const ParityCase parity,
 //                           ParityCase::Open(files, "folder/resnet18"));
@@ -12,7 +12,7 @@
 //     case.safetensors     x, labels; output and "gradients/<parameter>" of the
 //                          first step; losses [steps + 1], of each step and
 //                          after the last; all f64 (tokens and labels: i64)
-// whose metadata's "spec" is a JSON object: name, model, optimizer
+// The metadata "spec" of the latter is a JSON object: name, model, optimizer
 // (model_spec.h), torch (its version), and f32, PyTorch's own errors in f32:
 // output, gradients by parameter, and all losses.
 //
@@ -41,27 +41,29 @@ struct NamedError {
   double error = 0;
 };
 
-// How far a training is from PyTorch's in f64. A number that is not finite is
-// infinitely far.
+// Errors of a training relative to PyTorch's in f64. The error of a number that
+// is not finite is infinite.
 struct ParityErrors {
   double output = 0;                  // ||a - b|| / ||b||
   double loss = 0;                    // |a - b| / |b|, in the first step
-  std::vector<NamedError> gradients;  // as output; in the model's order
+  std::vector<NamedError> gradients;  // same norm; in the model's order
   double losses = 0;                  // the largest |a - b| of all steps
 };
 
 class ParityCase {
  public:
-  //   kInvalidArgument, kDataLoss: a file is damaged, or lacks something.
+  // Reads both files.
+  //   kInvalidArgument, kDataLoss: a file is damaged or incomplete.
   static absl::StatusOr<ParityCase> Open(base::FileSystem& files,
                                          const std::string& folder);
 
   const std::string& name() const { return name_; }
   const std::string& torch_version() const { return torch_version_; }
-  // PyTorch's own.
+  // Returns PyTorch's own errors in f32.
   const ParityErrors& torch_f32() const { return torch_f32_; }
 
-  // Trains as PyTorch did. CHECK-fails on other dtypes than f32 and f64.
+  // Runs the same training as PyTorch. CHECK-fails unless `dtype` is f32 or
+  // f64.
   //   kInvalidArgument: the weights are of another model; lists differences.
   absl::StatusOr<ParityErrors> Train(nn::DType dtype,
                                      nn::Kernels& kernels) const;
@@ -76,7 +78,7 @@ class ParityCase {
   absl::StatusOr<nn::Tensor> ReadInput(nn::DType dtype,
                                        nn::Allocator& allocator) const;
   absl::StatusOr<std::vector<double>> ReadLosses() const;
-  // The error of `got` / divisor from the tensor `name` of the file.
+  // Returns the error of `got` / divisor from the file's tensor `name`.
   absl::StatusOr<double> ErrorOf(const nn::Tensor& got, double divisor,
                                  absl::string_view name) const;
   absl::Status CompareFirst(const ModelRun& run, const ModelRun::Batch& batch,
@@ -86,7 +88,7 @@ class ParityCase {
   nn::SafetensorsFile golden_;
   std::string name_, torch_version_;
   nlohmann::json model_, optimizer_;
-  std::vector<double> losses_;  // PyTorch's, in f64
+  std::vector<double> losses_;  // PyTorch's losses in f64
   ParityErrors torch_f32_;
 };
 

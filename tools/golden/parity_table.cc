@@ -12,7 +12,8 @@ double Ratio(double ours, double torch) {
   return ours / std::max(torch, kF32Rounding);
 }
 
-// 0 where PyTorch has no such gradient: then ours may only be a rounding off.
+// Returns PyTorch's error of a gradient; 0 if it has none of that name, so that
+// ours may only be off by a rounding.
 double TorchErrorOf(const std::string& name, const ParityErrors& torch) {
   for (const NamedError& gradient : torch.gradients) {
     if (gradient.name == name) return gradient.error;

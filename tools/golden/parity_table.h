@@ -1,5 +1,5 @@
-// The table of tools/golden/parity: for each model, how far it is from PyTorch
-// in f64, and in f32 beside PyTorch's own f32; and whether that is near enough.
+// The table of tools/golden/parity: for each model, its errors in f64, its
+// errors in f32 beside PyTorch's own, and whether they are within the limits.
 //
 //   ParityRow row;
 //   row.model = "resnet18";
@@ -19,11 +19,11 @@
 
 namespace troupe::golden {
 
-// Limits of errors in f64, and of the losses of all steps, there.
+// Limits on errors in f64: of the first step, and of the losses of all steps.
 inline constexpr double kF64ErrorMax = 1e-9;
 inline constexpr double kF64LossesMax = 1e-6;
-// Limit of an error in f32, in multiples of PyTorch's own. Less than the
-// rounding of one number counts as that: a loss may be right by chance.
+// Limit on an error in f32, in multiples of PyTorch's own. An error of PyTorch
+// below kF32Rounding counts as that: a loss may be exact by chance.
 inline constexpr double kF32RatioMax = 2;
 inline constexpr double kF32Rounding = 0x1p-24;
 
@@ -32,12 +32,12 @@ struct ParityRow {
   ParityErrors f64, f32, torch_f32;
 };
 
-// One thing that is compared.
+// Errors of one quantity.
 struct ParityLine {
   std::string what;  // "output", "loss", "gradients", "losses"
   double f64 = 0, f64_max = 0;
   double f32 = 0, torch_f32 = 0;
-  // Which gradients these are: the worst in f64, and that with the largest
+  // Names of the gradients with the largest error in f64, and with the largest
   // ratio in f32.
   std::string f64_where, f32_where;
 
@@ -48,7 +48,7 @@ struct ParityLine {
 std::vector<ParityLine> Judge(const ParityRow& row);
 bool AllOk(const std::vector<ParityLine>& lines);
 
-// Both end with a line feed.
+// Both results end with a line feed.
 std::string ParityTableHead();
 std::string ParityTableLines(const std::string& model,
                              const std::vector<ParityLine>& lines);

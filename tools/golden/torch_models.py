@@ -1,6 +1,6 @@
-"""The models of nn/models as PyTorch has them, with its names: torchvision's
-ResNet and VGG, Hugging Face's GPT-2 (but Linear for Conv1D), timm's ViT. Images
-are (N, H, W, C) here, as ours are.
+"""The models of nn/models in PyTorch, with its names: torchvision's ResNet and
+VGG, Hugging Face's GPT-2 (with Linear in place of Conv1D), timm's ViT. Images
+are (N, H, W, C), as in Troupe.
 """
 
 import torch
@@ -250,19 +250,20 @@ class Vit(nn.Module):
 
 # --- by their specs ---------------------------------------------------------------
 
-# What tools/golden/model_spec.h calls them.
+# Classes by their names in tools/golden/model_spec.h.
 KINDS = {"resnet": ResNet, "vgg": Vgg, "gpt2": Gpt2, "vit": Vit}
 
 
 def make_model(spec):
-    """{"kind": "resnet", "depth": 18}: ResNet(depth=18)."""
+    """Returns ResNet(depth=18) for {"kind": "resnet", "depth": 18}."""
     sizes = {key: value for key, value in spec.items() if key != "kind"}
     return KINDS[spec["kind"]](**sizes)
 
 
 def make_optimizer(spec, parameters):
-    """{"kind": "sgd", "lr": 0.1, "momentum": 0.9} or {"kind": "adamw", "lr":
-    0.001}. Without `foreach`: one parameter after the other."""
+    """Returns the optimizer of a spec such as {"kind": "sgd", "lr": 0.1,
+    "momentum": 0.9}. It updates one parameter after the other, without
+    `foreach`."""
     options = {key: value for key, value in spec.items() if key != "kind"}
     kind = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[spec["kind"]]
     return kind(parameters, foreach=False, **options)

@@ -6,9 +6,9 @@
         target.files("hdrs")          # ["comm/communicator.h", ...]
         target.visibility             # ["//:above_comm"]
 
-Starlark, as far as it is used here, is Python: a file is executed with names
-that only note how they were called. A select() stands for all of its branches,
-a glob() for nothing.
+The Starlark of these files is also Python: a file is executed with functions
+that only record their calls. A select() stands for all of its branches, a
+glob() for nothing.
 """
 
 import ast
@@ -21,7 +21,7 @@ PRIVATE = "//visibility:private"
 
 
 class Target:
-    """One call of a rule: where it stands, and its attributes."""
+    """A call of a rule: its place in the file, and its attributes."""
 
     def __init__(self, package, kind, line, attributes, default_visibility):
         self.package = package
@@ -41,19 +41,19 @@ class Target:
         return os.path.join(self.package, "BUILD")
 
     def labels(self, attribute):
-        """The attribute's values as whole labels."""
+        """Returns the attribute's values as full labels."""
         return [full_label(self.package, value)
                 for value in self.attributes.get(attribute, [])]
 
     def files(self, attribute):
-        """The attribute's source files, relative to the root."""
+        """Returns the attribute's source files, relative to the root."""
         return [os.path.join(self.package, value)
                 for value in self.attributes.get(attribute, [])
                 if not value.startswith(("//", "@", ":"))]
 
 
 def full_label(package, label):
-    """":a" -> "//package:a", "//b/c" -> "//b/c:c"."""
+    """Completes a label: ":a" -> "//package:a", "//b/c" -> "//b/c:c"."""
     if label.startswith(":"):
         return "//%s%s" % (package, label)
     if not label.startswith(("//", "@")):
@@ -64,7 +64,7 @@ def full_label(package, label):
 
 
 class _Anything:
-    """Stands for what a .bzl file takes from Bazel."""
+    """Stands for any function that a .bzl file takes from Bazel."""
 
     def __call__(self, *args, **kwargs):
         return self
@@ -110,7 +110,7 @@ class _Reader:
         return names
 
     def _loaded_by(self, node):
-        """What a statement load("//a:b.bzl", "name", ...) brings."""
+        """Returns the names that a load("//a:b.bzl", "name", ...) defines."""
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
                 and getattr(node.value.func, "id", "") == "load"):
             return {}
@@ -137,7 +137,7 @@ class _Reader:
         self._default_visibility = attributes.get("default_visibility",
                                                   self._default_visibility)
 
-    # A file that is exported without a word is public.
+    # An exported file without a visibility is public.
     def _exports_files(self, files, visibility=(PUBLIC,)):
         for name in files:
             self._note("exports_files", {"name": name,
@@ -145,7 +145,7 @@ class _Reader:
 
 
 def read_targets(root, packages):
-    """The targets of `packages`, folders relative to `root`."""
+    """Returns the targets of `packages`, folders relative to `root`."""
     reader = _Reader(root)
     for package in packages:
         reader.read_package(package)

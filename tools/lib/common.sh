@@ -1,7 +1,7 @@
 # Shared by tools/setup, tools/quickstart and tools/test; sourced, not run.
 # Expects the workspace root as the current folder.
 
-# "  12 s  words": one plain line before each phase of a script.
+# Prints "  12 s  words", the line before each phase of a script.
 phase() {
   printf '%4d s  %s\n' "$SECONDS" "$*"
 }
@@ -12,8 +12,8 @@ die() {
   exit 1
 }
 
-# The folder of Troupe's caches that can be written: ~/.cache as usual, else one
-# under $TMPDIR.
+# Prints a folder for Troupe's caches that can be written: ~/.cache, else one under
+# $TMPDIR.
 cache_root() {
   local cache=${HOME:+$HOME/.cache}
   if [[ -n $cache ]] && mkdir -p "$cache/troupe-bazel" 2>/dev/null &&
@@ -26,13 +26,13 @@ cache_root() {
   fi
 }
 
-# Bazel with its caches where they can be written (cache_root). TROUPE_OUTPUT_BASE
-# overrides the output base.
+# Runs Bazel with its caches in cache_root. TROUPE_OUTPUT_BASE overrides the output
+# base.
 #
 #   troupe_bazel test //tests/comm/... --config=asan
 #
-# A person sees the progress. A log has none of it, or, where progress_seconds is
-# set, a line every so many seconds.
+# A terminal shows the progress. A log has none of it, or a line every
+# progress_seconds if that is set.
 troupe_bazel() {
   local command=$1
   shift

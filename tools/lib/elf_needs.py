@@ -1,19 +1,18 @@
-"""Which shared libraries a program needs, and which of them to take along.
+"""Finds the shared libraries that a program needs, and those to package.
 
     libraries = bundled_libraries(program)       # {name: path}
-    names = needed_by(program)                   # what it asks for itself
+    names = needed_by(program)                   # its direct dependencies
     version = newest_symbol_version(program, "GLIBC")    # (2, 34)
 
-Everything is read with binutils, and libraries are found as the compiler finds
-them.
+binutils reads the programs, and the compiler finds the libraries.
 """
 
 import os
 import re
 import subprocess
 
-# Shared libraries of the packages that every Debian 12 has: those of
-# `debootstrap --variant=minbase`, as far as anything here needs them.
+# Shared libraries that every Debian 12 has (`debootstrap --variant=minbase`),
+# as far as a program here needs them.
 OF_DEBIAN = frozenset([
     "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1",
     "libm.so.6", "libpthread.so.0", "librt.so.1", "libstdc++.so.6", "libz.so.1",
@@ -26,12 +25,12 @@ def output_of(*command):
 
 
 def needed_by(path):
-    """Names of the shared libraries that a program or library asks for."""
+    """Returns the names of the direct dependencies of a program or library."""
     return re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", path))
 
 
 def path_of(library):
-    """Where the compiler finds a shared library."""
+    """Returns the path at which the compiler finds a shared library."""
     path = os.path.realpath(
         output_of("gcc", "-print-file-name=" + library).strip())
     if not os.path.isabs(path) or not os.path.exists(path):
@@ -40,8 +39,8 @@ def path_of(library):
 
 
 def bundled_libraries(program, but=()):
-    """{name: path} of what the program needs and Debian may lack; libraries
-    whose names begin with one of `but` come from elsewhere."""
+    """Returns {name: path} of the libraries that the program needs and Debian
+    may lack, without those whose names begin with one of `but`."""
     found, left = {}, needed_by(program)
     while left:
         name = left.pop()
@@ -53,8 +52,8 @@ def bundled_libraries(program, but=()):
 
 
 def newest_symbol_version(path, family):
-    """The newest version of `family` ("GLIBC", "GLIBCXX") that a file wants of
-    the system, as numbers; () where it wants none."""
+    """Returns the newest version of `family` ("GLIBC", "GLIBCXX") that a file
+    needs of the system, as numbers; () if it needs none."""
     wanted = re.findall(r"Name: %s_([0-9.]+)" % family,
                         output_of("readelf", "-V", path))
     return max((tuple(int(part) for part in version.split("."))

@@ -1,14 +1,14 @@
-"""Puts what Bazel has built for GPUs into one folder; see tools/gpu_bundle.
+"""Collects what Bazel has built for GPUs in one folder; see tools/gpu_bundle.
 
     make_gpu_bundle.py --tree=. --built=bazel-bin --out=dist \\
         --programs=//tools:trainer,//tools/bench/gpu_step \\
         --tests=//tests/nn/kernels/cuda:ops_gpu_test [--archive]
 
-Programs, libraries and data are packed in the folder, and unpack themselves
-there when one of them is first used (with_cuda.sh): oneDNN's library alone would
-take two thirds of what the folder may have.
+Programs, libraries and data are packed in the folder, and with_cuda.sh unpacks
+them there at the first use: oneDNN's library alone would take two thirds of the
+folder's size limit.
 
-Prints the folder's path, its size, and the archive's path where one is made.
+Prints the folder's path and size, and the archive's path if one is made.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from elf_needs import (bundled_libraries, needed_by, newest_symbol_version,
                        output_of)
 
 BYTES_MAX = 60 << 20
-# What bare Ubuntu 22.04 has, and all that is newer.
+# Versions in Ubuntu 22.04, the oldest supported system.
 SYSTEM = {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30)}
-# Libraries that the machine has itself, found by with_cuda.
+# Libraries that are not bundled; with_cuda finds them on the machine.
 OF_NVIDIA = ("libcublas", "libcudnn", "libcudart", "libnccl", "libnvrtc",
              "libnvJitLink", "libcuda.")
-# Where in the tree what lies in the bundle comes from.
+# Paths in the bundle, and in the tree.
 SCRIPTS = {
     "gpu_check": "tools/gpu_check",
     "with_cuda": "tools/lib/with_cuda.sh",
@@ -40,7 +40,7 @@ WORKSPACE = "troupe/"
 
 
 def file_of(label):
-    """//a/b:c is a/b/c, and //a/b is a/b/b."""
+    """Returns the path of a label: a/b/c for //a/b:c, and a/b/b for //a/b."""
     package, _, name = label[2:].partition(":")
     return os.path.join(package, name or os.path.basename(package))
 
@@ -62,8 +62,8 @@ def files_in(folder):
 
 
 class Programs:
-    """Programs with all that they need, in a folder: bin/, tests/, lib/ and
-    data/."""
+    """Puts programs with all that they need into a folder: bin/, tests/, lib/
+    and data/."""
 
     def __init__(self, built, folder):
         self._built, self.folder = built, folder
@@ -71,7 +71,7 @@ class Programs:
         self._libraries = {}
 
     def add(self, label, into):
-        """A program without symbols, its libraries, and its data."""
+        """Adds a program without symbols, its libraries, and its data."""
         built = os.path.join(self._built, file_of(label))
         path = path_in(self.folder, into, os.path.basename(built))
         subprocess.run(["strip", "-s", "-o", path, built], check=True)
@@ -85,7 +85,7 @@ class Programs:
         self._add_data(built)
 
     def _add_data(self, built):
-        """The runfiles of the workspace, but for programs."""
+        """Adds the runfiles of the workspace, except programs."""
         manifest = built + ".runfiles/MANIFEST"
         if not os.path.exists(manifest):
             return
@@ -105,7 +105,7 @@ class Programs:
             names.writelines(name + "\n" for name in sorted(self._nvidia))
 
     def check_system(self):
-        """Nothing here wants a newer system than the README says."""
+        """Checks that no program needs a newer system than the README says."""
         for path in files_in(self.folder):
             if not is_elf(path):
                 continue
@@ -142,13 +142,13 @@ def is_elf(path):
         return content.read(4) == b"\x7fELF"
 
 
-# Programs have much in common: with a window that spans several they take less
-# than half of gzip's bytes.
+# Programs share much code: a window that spans several of them takes less than
+# half of gzip's bytes.
 XZ = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 64 << 20}]
 
 
 def pack(folder, into, inside):
-    """The folder as an archive, in which it is called `inside`."""
+    """Writes the folder as an archive, in which its name is `inside`."""
     with tarfile.open(fileobj=into, mode="w") as archive:
         archive.add(folder, inside)
 
@@ -188,7 +188,7 @@ def main():
     print("%s: %.1f MiB" % (folder, size / 2 ** 20))
     if arguments.archive:
         archive = folder + ".tar.gz"
-        # What takes most of it is packed already.
+        # The largest file is compressed already.
         with gzip.open(archive, "w", compresslevel=1) as packed:
             pack(folder, packed, os.path.basename(folder))
         print("%s: %.1f MiB" % (archive, os.path.getsize(archive) / 2 ** 20))

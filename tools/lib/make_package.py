@@ -14,12 +14,12 @@ import tarfile
 
 from elf_needs import bundled_libraries, needed_by, output_of
 
-# Shared libraries that g++ links unasked.
+# Shared libraries that g++ links by default.
 OF_THE_COMPILER = frozenset([
     "ld-linux-x86-64.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6",
     "libstdc++.so.6",
 ])
-# Debian packages of which code is compiled into trainer and libtroupe.a.
+# Debian packages whose code is compiled into trainer and libtroupe.a.
 COMPILED_IN = ("libabsl-dev", "libboost1.74-dev", "libprotobuf-dev",
                "librandom123-dev", "libtomlplusplus-dev", "nlohmann-json3-dev")
 ABSEIL = "/usr/include/absl"
@@ -53,7 +53,7 @@ def licence_of(package):
 
 
 def owner_of(path):
-    """The Debian package that a file belongs to."""
+    """Returns the Debian package that a file belongs to."""
     return output_of("dpkg", "-S", path).split(":")[0]
 
 
@@ -96,8 +96,8 @@ class Package:
         self.add("lib/pkgconfig/troupe.pc",
                  (PKG_CONFIG % (self.version, " ".join(flags))).encode())
 
-    # Of Abseil all: its types are in the public headers, and libtroupe.a has
-    # the code to all of its headers.
+    # Adds all of Abseil's headers: its types are in the public headers, and
+    # libtroupe.a has the code of all of them.
     def _add_headers(self):
         listed = os.path.join(self._built, "tools/lib/libtroupe.headers")
         for path in read(listed).decode().split():

@@ -1,4 +1,4 @@
-"""static_archive: libraries with all that they are made of, in one lib<name>.a.
+"""static_archive: libraries and their dependencies in one archive lib<name>.a.
 
     load("//tools/lib:static_archive.bzl", "static_archive")
 

@@ -2,18 +2,18 @@
 # Runs a program of this folder with NVIDIA's libraries in its path:
 #
 #   ./with_cuda bin/trainer doctor
-#   ./with_cuda --where          # says where each library was found
-#   ./with_cuda --unpack         # only what every first use does
+#   ./with_cuda --where          # prints where each library was found
+#   ./with_cuda --unpack         # only unpacks, as the first use does
 #
 # The first use unpacks programs.tar.xz beside this script.
 #
-# Looks in $CUDA_HOME/lib64, /usr/local/cuda/lib64, and in NVIDIA's packages of
-# the Python that $TROUPE_PYTHON names (else python3); then where the system
-# looks anyway. What cuDNN loads later lies beside it and is found the same way.
+# Searches $CUDA_HOME/lib64, /usr/local/cuda/lib64, NVIDIA's packages of the Python
+# that $TROUPE_PYTHON names (else python3), and then the system's folders. The
+# libraries that cuDNN loads later are in its own folder, and are found likewise.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# Archive $1 into folder $2, on machines without xz too.
+# Extracts archive $1 into folder $2, also on machines without xz.
 extract() {
   if command -v xz >/dev/null; then
     tar -xJf "$1" -C "$2"
@@ -24,7 +24,8 @@ with tarfile.open(sys.argv[1]) as archive:
   fi
 }
 
-# Whole or not at all, also where two begin at once: lib/nvidia.txt comes last.
+# Unpacks atomically, also if two programs begin at once: lib/nvidia.txt is moved
+# last.
 unpack() {
   local stage
   stage=$(mktemp -d "$here/.unpacking.XXXXXX") || {
@@ -43,10 +44,11 @@ unpack() {
 [[ -e $here/lib/nvidia.txt ]] || unpack
 [[ ${1:-} != --unpack ]] || exit 0
 
-# One library that must be there, a line: "libcudnn.so.9".
+# Each line is a required library: "libcudnn.so.9".
 mapfile -t needed <"$here/lib/nvidia.txt"
 
-# Folders of NVIDIA's Python packages: nvidia/cudnn/lib, nvidia/cu13/lib, ...
+# Prints the folders of NVIDIA's Python packages: nvidia/cudnn/lib,
+# nvidia/cu13/lib, ...
 python_folders() {
   local python=${TROUPE_PYTHON:-python3}
   command -v "$python" >/dev/null || return 0
@@ -65,7 +67,8 @@ mapfile -t folders < <(
   python_folders
 )
 
-# The folder of a library; empty where the system's linker finds it, or nobody.
+# Prints the folder of a library; nothing if the system's linker finds it, or if it
+# is missing.
 folder_of() {
   local folder
   for folder in "${folders[@]}"; do
@@ -93,7 +96,7 @@ for library in "${needed[@]}"; do
     missing+=("$library")
   fi
 done
-# Others that those load: cuDNN's compiler, for instance.
+# Adds the folders of libraries that these load, such as cuDNN's compiler.
 for folder in "${folders[@]}"; do
   [[ ! -d $folder || :$path: == *":$folder:"* ]] || path+=:$folder
 done
@@ -107,7 +110,7 @@ if [[ ${1:-} == --where ]]; then
   printf '%s\n' "${found[@]}"
   exit 0
 fi
-# For peer_python.
+# peer_python restores this path.
 export TROUPE_OUTER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 export LD_LIBRARY_PATH=$path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 exec "$@"

@@ -1,13 +1,13 @@
-// Runs a command beside hosts of its own (network_hosts.h), for scripts.
+// Runs a command with emulated hosts (network_hosts.h), for scripts.
 //
 //   network_hosts --hosts=2 --rate=1gbit -- sh -c '$HOST0 COMMAND $ADDRESS1'
 //
-// The command finds in its environment, for each host: HOST0, the words that
-// run something there; ADDRESS0, its address; and SWITCH, the words that run
-// something at the bridge: `$SWITCH ip link set host0 down` cuts host 0 off.
-// Nothing is left when the command has ended, or was killed.
+// The environment of the command has, for each host, HOST0, the words that run
+// a program there, and ADDRESS0, its address; and SWITCH, the words that run a
+// program at the bridge: `$SWITCH ip link set host0 down` disconnects host 0.
+// Nothing is left when the command has ended or was killed.
 //
-// Exits as the command does; 77 where it cannot, for want of root.
+// Exits with the command's status; with 77 if it cannot run without root.
 
 #include <unistd.h>
 
@@ -24,9 +24,10 @@
 #include "absl/strings/str_join.h"
 #include "tools/network/network_hosts.h"
 
-ABSL_FLAG(int, hosts, 2, "hosts");
+ABSL_FLAG(int, hosts, 2, "number of hosts");
 ABSL_FLAG(std::string, rate, "",
-          "of what a host sends, as tc(8) writes it (1gbit); empty: no limit");
+          "limit on a host's sending rate, in the notation of tc(8) (1gbit); "
+          "empty: no limit");
 
 namespace troupe::network {
 namespace {
@@ -62,7 +63,8 @@ int Main(const std::vector<char*>& arguments) {
   set("SWITCH", absl::StrJoin((*hosts)->SwitchCommand({}), " "));
   std::vector<char*> argv(arguments.begin() + 1, arguments.end());
   argv.push_back(nullptr);
-  // The command is this process from now on, and so has its descriptors.
+  // The command replaces this program in the process, and keeps its
+  // descriptors.
   ::execvp(argv[0], argv.data());
   std::perror(argv[0]);
   return kCannotRun;
@@ -73,7 +75,7 @@ int Main(const std::vector<char*>& arguments) {
 
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
-      "Runs a command beside hosts of its own, made of network namespaces.\n"
+      "Runs a command with emulated hosts, made of network namespaces.\n"
       "network_hosts --hosts=2 --rate=1gbit -- sh -c '$HOST0 CMD $ADDRESS1'");
   return troupe::network::Main(absl::ParseCommandLine(argc, argv));
 }

@@ -16,12 +16,12 @@
 namespace troupe::network {
 namespace {
 
-// No shell's PATH but root's has its folder.
+// Its folder is only in root's PATH.
 constexpr char kTc[] = "/usr/sbin/tc";
 constexpr char kNeedsRoot[] = "needs root, for network namespaces";
 
-// A namespace that a descriptor holds: made by a thread, which enters it, and
-// ends.
+// Makes a network namespace and returns a descriptor that holds it. A thread
+// makes it, as that must enter it, and then ends.
 absl::StatusOr<int> MakeNamespace() {
   int fd = -1;
   int error = 0;
@@ -53,7 +53,7 @@ absl::Status Run(std::vector<std::string> words) {
   return RunPrograms({std::move(words)});
 }
 
-// What a kernel has or has not, and lets root do or not.
+// Runs a command that fails if the kernel lacks a feature or denies it to root.
 absl::Status RunIfAble(std::vector<std::string> words) {
   const absl::Status status = Run(std::move(words));
   return status.ok() ? status : absl::FailedPreconditionError(status.message());
@@ -101,12 +101,12 @@ absl::Status NetworkHosts::AddHost(int host, const std::string& rate) {
     TROUPE_RETURN_IF_ERROR(Run(Command(host, command)));
   }
   if (rate.empty()) return absl::OkStatus();
-  // A burst holds some of the largest segments that a veth carries (64 KB),
-  // and what 10 Gbit/s send between two ticks of a slow timer.
+  // A burst holds several of the largest segments of a veth (64 KB), and the
+  // bytes that 10 Gbit/s carry between two ticks of a slow timer.
   const absl::Status limited =
       Run(Command(host, {kTc, "qdisc", "add", "dev", "eth0", "root", "tbf",
                          "rate", rate, "burst", "512kb", "latency", "50ms"}));
-  // As tc(8) says that the kernel has no such limits.
+  // tc(8) prints this if the kernel has no such limits.
   if (absl::StrContains(limited.message(), "kind is unknown")) {
     return absl::FailedPreconditionError(limited.message());
   }

@@ -1,4 +1,4 @@
-// Two or more hosts on this machine, for tests and benchmarks of what crosses a
+// Emulates two or more hosts on this machine, for tests and benchmarks over a
 // network: network namespaces, joined by veth pairs through a bridge.
 //
 //   NetworkOptions options;
@@ -9,11 +9,12 @@
 //   Run((*hosts)->Command(1, {"ping", "-c1", (*hosts)->address(0)}));
 //
 // A host has the interfaces "lo" and "eth0", the address 10.0.0.1, 10.0.0.2,
-// ..., and this machine's files and processes. Nothing leads out of them.
+// ..., and this machine's files and processes. It has no route to other
+// networks.
 //
-// Namespaces, pairs and bridge have no names: descriptors of this process hold
-// them. They are gone with the last process that uses them, however that ends,
-// and nothing of the machine's own network is touched.
+// Namespaces, pairs and bridge have no names; descriptors of this process hold
+// them. The kernel removes them when the last process that uses them ends, even
+// if it is killed. The machine's own network is not changed.
 //
 // Needs root, ip(8), tc(8) and nsenter(1). Threads: any, one at a time.
 
@@ -33,53 +34,58 @@ inline constexpr int kNetworkHostsMax = 16;
 
 struct NetworkOptions {
   int hosts = 2;
-  // Of what a host sends, as tc(8) writes it: "1gbit". Empty: no limit.
+  // Limit on the rate at which a host sends, in the notation of tc(8):
+  // "1gbit". Empty: no limit.
   std::string rate;
 };
 
 class NetworkHosts {
  public:
-  //   kInvalidArgument: options that cannot be, named.
+  // Makes the hosts.
+  //   kInvalidArgument: an option is invalid; the message names it.
   //   kPermissionDenied: "needs root ...".
   //   kFailedPrecondition: this machine has no namespaces, bridges, veth pairs
-  //     or rates, or lets nobody make them: what was said.
-  //   kUnavailable: what else ip(8) or tc(8) said.
+  //     or rates, or denies them even to root.
+  //   kUnavailable: another error of ip(8) or tc(8).
+  //   The last two contain the output of ip(8) or tc(8), if one failed.
   static absl::StatusOr<std::unique_ptr<NetworkHosts>> Make(
       const NetworkOptions& options);
-  // Whether Make() failed for what this machine is: tests skip themselves.
+  // Returns whether Make() failed because this machine does not support it;
+  // tests then skip themselves.
   static bool CannotBeHere(const absl::Status& status);
   ~NetworkHosts();
   NetworkHosts(const NetworkHosts&) = delete;
   NetworkHosts& operator=(const NetworkHosts&) = delete;
 
   int size() const { return static_cast<int>(hosts_.size()); }
-  // "10.0.0.1" of host 0.
+  // Returns the address of a host, "10.0.0.1" for host 0.
   static std::string address(int host);
 
-  // The words that run `command` on a host, for as long as this process has
-  // the descriptors: it is found by them.
+  // Returns the words that run `command` on a host. They name descriptors of
+  // this process, and work as long as it holds them.
   std::vector<std::string> Command(int host,
                                    std::vector<std::string> command) const;
-  // The same at the bridge, where "host0", "host1", ... are the other ends.
+  // Returns the same for the bridge's namespace, where "host0", "host1", ...
+  // are the other ends of the pairs.
   std::vector<std::string> SwitchCommand(
       std::vector<std::string> command) const;
 
-  // The calling thread is on that host from now on, and so is what it starts.
+  // Moves the calling thread to a host, and with it all that it starts later.
   absl::Status Enter(int host) const;
 
-  // Cuts a host off, as if its cable were pulled, and plugs it in again.
+  // Disconnect a host, as if its cable were pulled, and connect it again.
   absl::Status Cut(int host);
   absl::Status Heal(int host);
 
-  // Lets programs that this process becomes, or starts, keep the descriptors.
+  // Keeps the descriptors open in programs that this process executes later.
   void KeepAcrossExec();
 
  private:
   NetworkHosts() = default;
   absl::Status AddHost(int host, const std::string& rate);
 
-  int switch_ = -1;         // a namespace with the bridge
-  std::vector<int> hosts_;  // namespaces
+  int switch_ = -1;         // descriptor of the namespace with the bridge
+  std::vector<int> hosts_;  // descriptors of the hosts' namespaces
 };
 
 }  // namespace troupe::network

@@ -72,7 +72,7 @@ absl::Status RunPrograms(
     running.push_back(*std::move(started));
   }
   for (std::size_t i = 0; i < running.size(); ++i) {
-    // Without one of them the others may wait for ever.
+    // If one did not start, the others may wait for it for ever.
     if (running.size() < programs.size()) ::kill(running[i].pid, SIGKILL);
     int status = 0;
     ::waitpid(running[i].pid, &status, 0);

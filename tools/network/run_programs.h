@@ -1,9 +1,9 @@
-// Programs that run to their end, at the same time.
+// Runs programs at the same time, until all have ended.
 //
 //   absl::Status status = RunPrograms({{"ip", "link"}, {"tc", "qdisc"}});
 //
-// What they say is kept, and is part of the error. They die with the thread
-// that runs them.
+// Their output is kept for the error. They are killed if the thread that runs
+// them ends.
 
 #ifndef TOOLS_NETWORK_RUN_PROGRAMS_H_
 #define TOOLS_NETWORK_RUN_PROGRAMS_H_
@@ -15,7 +15,7 @@
 
 namespace troupe::network {
 
-// A program is looked for in PATH. Blocks until all have ended.
+// Finds each program in PATH. Blocks until all have ended.
 //   kUnavailable: one did not exit with 0; its words, and its last 2,000 bytes
 //     of output.
 absl::Status RunPrograms(const std::vector<std::vector<std::string>>& programs);

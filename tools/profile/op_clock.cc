@@ -15,7 +15,7 @@ std::int64_t SteadyNanos() {
       .count();
 }
 
-// Has the names of all ops, and no kernels.
+// A kernel set without kernels, for the names of all ops.
 class Names final : public nn::Kernels {
  public:
   Names() : Kernels(nn::Device()) {}

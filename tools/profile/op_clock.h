@@ -1,5 +1,5 @@
-// Times every op that a job's kernels compute, each by itself, and passes it
-// on. A job that is not given to it is not slower for it.
+// Profiles a job: wraps its kernels, and times each op. Other jobs are not
+// slowed down.
 //
 //   OpClock clock;
 //   clock.Attach(spec);
@@ -9,11 +9,12 @@
 //   status = actors::StepsPerSecond(spec, /*seconds=*/1, part).status();
 //   for (const OpClock::Time& op : clock.times()) Print(op.name, op.seconds);
 //
-// An op costs two readings of the clock more than without: some 50 ns.
+// Cost: two readings of the clock per op, about 50 ns.
 //
-// Threads: Start() and Stop() from any one, while a rank computes: what an op
-// took counts where it ends. times() when the job has ended. The clock outlives
-// the job. Kernels that work later than they are told are timed wrongly.
+// Threads: Start() and Stop() may be called by any one thread while ranks
+// compute; an op counts if it ends between them. Call times() when the job has
+// ended. The clock must outlive the job. Asynchronous kernels, as on a GPU, are
+// timed wrongly.
 
 #ifndef TOOLS_PROFILE_OP_CLOCK_H_
 #define TOOLS_PROFILE_OP_CLOCK_H_
@@ -33,7 +34,7 @@ namespace troupe::tools {
 
 class OpClock {
  public:
-  // Nanoseconds since any one time.
+  // Returns nanoseconds since some fixed time.
   using Now = std::function<std::int64_t()>;
 
   struct Time {
@@ -48,18 +49,19 @@ class OpClock {
   OpClock(const OpClock&) = delete;
   OpClock& operator=(const OpClock&) = delete;
 
-  // From now on the job opens its kernels through Wrap().
+  // Changes the job so that it opens its kernels through Wrap().
   void Attach(actors::JobSpec& spec);
-  // `inner` with its ops timed.
+  // Returns a kernel set that times each op and passes it on to `inner`.
   std::unique_ptr<nn::Kernels> Wrap(std::unique_ptr<nn::Kernels> inner);
 
-  // Ops count between the two.
+  // Begin and end the interval in which ops count.
   void Start();
   void Stop();
 
-  // Those of ops that were called, longest first; summed over kernel sets.
+  // Returns the times of the ops that were called, longest first, summed over
+  // kernel sets.
   std::vector<Time> times() const;
-  // Between Start() and Stop().
+  // Returns the time between Start() and Stop().
   double seconds() const;
 
  private:

@@ -6,8 +6,8 @@
 namespace troupe::tools {
 namespace {
 
-// Memory of this program alone: getrusage() counts that of whoever started it,
-// too.
+// Returns a field of /proc/self/status. getrusage() would not do: its peak
+// includes that of the process that started this one.
 double StatusMiB(const char* field) {
   std::ifstream status("/proc/self/status");
   std::string word;

@@ -1,4 +1,4 @@
-// How much memory this process has.
+// Measures the memory of this process.
 //
 //   double mib = PeakMemoryMiB();
 
@@ -7,7 +7,7 @@
 
 namespace troupe::tools {
 
-// Largest resident memory of this process so far, and that of now.
+// Return the peak and the current resident memory of this process.
 double PeakMemoryMiB();
 double MemoryMiB();
 

@@ -20,28 +20,28 @@ namespace {
 constexpr char kHelp[] =
     R"(trainer profile [--config=FILE] [options]
 
-Trains for a few seconds, as the configuration says, and prints which ops a step
-spends its time in. Each op is timed by itself, on the CPU; "outside ops" is what
-is left of a step: waiting for other ranks and for samples, messages, the order
-of ops. Nothing is evaluated, saved or logged.
+Trains for a few seconds with the given configuration, and prints how the time
+of a step divides among ops. Each op is timed by itself, on the CPU; "outside
+ops" is the rest of a step: waiting for other ranks and for samples, messages,
+and the scheduling of ops. Nothing is evaluated, saved or logged.
 
 Options:
-  --config=FILE            As of trainer train; so are the next two.
-  --set section.key=value
-  --ranks=N
-  --seconds=S              For so long: 5.
+  --config=FILE            The same as that of trainer train.
+  --set section.key=value  Likewise.
+  --ranks=N                Likewise.
+  --seconds=S              Time to train: 5.
   --help                   This text.
 
 For example:
 
   trainer profile --set model.kind=resnet18 --set data.kind=synthetic
 
-trainer train --trace=FILE draws the same steps as a timeline, with what ranks
-and stages wait for.
+trainer train --trace=FILE records the same steps as a timeline, which shows
+what ranks and stages wait for.
 )";
 
 constexpr double kSecondsMax = 3600;
-// Ops that take less of a step are added up.
+// Ops that take a smaller fraction of a step share one row.
 constexpr double kRowShareMin = 0.005;
 
 std::string Row(absl::string_view name, const std::string& calls, double ms,

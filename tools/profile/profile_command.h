@@ -1,4 +1,4 @@
-// `trainer profile`: where the time of a training step goes, op by op.
+// `trainer profile`: breaks down the time of a training step by op.
 //
 //   ProfileRequest request;
 //   request.seconds = 3;
@@ -32,35 +32,35 @@ namespace troupe::tools {
 
 struct ProfileRequest {
   bool help = false;
-  // As of trainer train.
+  // The same as the options of trainer train.
   std::string config, ranks;
   std::vector<std::string> sets;
-  double seconds = 5;  // that steps are timed
+  double seconds = 5;  // duration of the timing
 };
 
-// What follows `profile` on the command line.
+// Parses the arguments after `profile` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<ProfileRequest> ParseProfile(
     const std::vector<std::string>& arguments);
 
 std::string ProfileHelp();
 
-// Trains as `loaded` says, for a while, and keeps nothing of it: no checkpoint,
-// no evaluation, no log.
-//   kInvalidArgument: `loaded` trains on a GPU, whose kernels run later than
-//     they are called; or as BuildSpec().
+// Trains with the configuration `loaded` for `request.seconds`, without
+// checkpoints, evaluations or logs, and prints the profile.
+//   kInvalidArgument: `loaded` trains on a GPU, whose kernels are asynchronous;
+//     or the same as BuildSpec().
 absl::Status ProfileSteps(const LoadedConfig& loaded,
                           const ProfileRequest& request,
                           base::FileSystem& files,
                           const std::function<bool(absl::string_view)>& write);
 
-// What was timed.
+// The result of a profile.
 struct StepProfile {
   double steps_per_second = 0;
-  std::int64_t batch = 0;  // samples of a step
+  std::int64_t batch = 0;  // number of samples per step
   int ranks = 1;
-  double seconds = 0;                // that ops counted
-  std::vector<OpClock::Time> times;  // over all ranks
+  double seconds = 0;                // duration in which ops counted
+  std::vector<OpClock::Time> times;  // sums over all ranks
 };
 std::string FormatProfile(const StepProfile& profile);
 

@@ -10,8 +10,8 @@ namespace {
 
 using pipeline::ActionKind;
 
-// Whether other stages may wait for it: for a forward (true), a backward, or
-// what hands over the output of one.
+// Returns whether the action computes or sends an activation (true) or a
+// gradient (false) that another stage may wait for; none for other actions.
 std::optional<bool> MakesForward(ActionKind kind) {
   switch (kind) {
     case ActionKind::kForward:
@@ -34,7 +34,7 @@ class PathFinder {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
       const RankTimeline& rank = step.ranks[r];
       std::vector<Bar> bars = rank.compute;
-      // Collectives on the compute strand stand in its line.
+      // Collectives on the compute strand are part of its line.
       if (shape.ReducesInline(static_cast<int>(r))) {
         bars.insert(bars.end(), rank.comm.begin(), rank.comm.end());
         std::stable_sort(
@@ -67,7 +67,7 @@ class PathFinder {
   }
 
  private:
-  // What a bar has waited for, and until when.
+  // The bar that another one waited for, and until when.
   struct Cause {
     const Bar* bar = nullptr;
     double end = 0;
@@ -75,7 +75,7 @@ class PathFinder {
   // Rank, chunk, micro-batch, whether forward.
   using Key = std::tuple<int, int, int, bool>;
 
-  // Bars within others are parts of them.
+  // Appends a bar to its rank's line, unless it is nested in the last one.
   void AddToLine(const Bar& bar) {
     std::vector<Bar>& line = lines_[bar.rank];
     if (!line.empty() && bar.begin < line.back().end) return;
@@ -98,7 +98,7 @@ class PathFinder {
     return last;
   }
 
-  // The last bar of a rank that begins before `time`.
+  // Returns the last bar of a rank that begins before `time`.
   Cause Before(int rank, double time) const {
     const std::vector<Bar>& line = lines_[rank];
     const auto after = std::lower_bound(
@@ -134,7 +134,7 @@ class PathFinder {
     return cause;
   }
 
-  // The rank that launched a collective last.
+  // Returns the rank that launched a collective last.
   int LastRankOf(const Bar& bar) const {
     const double launch = run_.LastLaunch(bar);
     for (const int member : shape_.MembersOf(bar)) {
@@ -147,9 +147,9 @@ class PathFinder {
 
   const RunTimeline& run_;
   const RunShape& shape_;
-  std::vector<std::vector<Bar>> lines_;   // by rank, in order
-  std::map<int, std::vector<Bar>> comm_;  // by rank
-  std::map<Key, std::size_t> makers_;     // places in the lines
+  std::vector<std::vector<Bar>> lines_;   // outer bars by rank, by begin
+  std::map<int, std::vector<Bar>> comm_;  // by rank, if not on its line
+  std::map<Key, std::size_t> makers_;     // indices into lines_[rank]
 };
 
 }  // namespace

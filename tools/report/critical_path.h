@@ -1,17 +1,17 @@
-// What a recorded step could not have been shorter than, as it ran: from its
-// last bar back to its first, each time to what ended last of that which the
-// bar waited for.
+// Critical path of a recorded step, found backwards: from the bar that ended
+// last, each time to the one that ended last among the bars it waited for.
 //
 //   for (const PathPart& part : CriticalPath(step, timeline, shape)) {
 //     part.bar.rank, part.begin, part.end;
 //     part.handover;       // time between the part before and this one
 //   }
 //
-// A bar waits for the one before it on its rank; a forward, a backward or a
-// receive also for what makes its input on another stage, or hands it over; an
-// update for the collective that ended last before it; a collective for the
-// rank that launched it last. A part ends where the next one's cause is given:
-// a collective may be launched in the middle of a backward.
+// A bar waits for the one before it on its rank. A forward, a backward or a
+// receive also waits for the action on another stage that computes or sends its
+// input; an update waits for the collective that ended last before it, and a
+// collective for the rank that launched it last. A part of the path ends when
+// the next one could begin, which may be before its bar ends: a collective may
+// be launched in the middle of a backward.
 //
 // Cost: n log n in the bars of the step.
 

@@ -1,11 +1,11 @@
-// JSON that nobody vouches for: parsed with a limit on depth, and fields that
-// are checked where they are read.
+// Reads untrusted JSON: parses it with a limit on depth, and checks each field
+// when it is read.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
 //   TROUPE_ASSIGN_OR_RETURN(std::int64_t steps, IntegerAt(json, "step",
 //                           /*min=*/0, /*max=*/1000));
 //
-// Errors (kInvalidArgument) name the line, or the field. Threads: any.
+// Errors (kInvalidArgument) name the line or the field. Threads: any.
 
 #ifndef TOOLS_REPORT_JSON_TEXT_H_
 #define TOOLS_REPORT_JSON_TEXT_H_
@@ -19,18 +19,19 @@
 
 namespace troupe::tools {
 
-// Limit on brackets within each other.
+// Limit on the depth of nested brackets.
 inline constexpr int kJsonDepthMax = 16;
 
-// `text` as one JSON value. An error begins with "line 3: ", counted from
-// `first_line`. `keep` may drop parts of the value when they are read; null
-// keeps all.
+// Parses `text` as one JSON value. An error begins with "line 3: ", counted
+// from `first_line`. `keep` may drop parts of the value while they are read;
+// null keeps all.
 absl::StatusOr<nlohmann::json> ParseJson(
     absl::string_view text, std::int64_t first_line = 1,
     const nlohmann::json::parser_callback_t& keep = nullptr);
 
-// The field of an object. An error names it: it is missing, or no whole number
-// from `min` to `max`, no finite number, no text of at most `bytes_max`.
+// Return a field of an object. The error names the field: it is missing, or is
+// not a whole number from `min` to `max`, not a finite number, or not a string
+// of at most `bytes_max` bytes.
 absl::StatusOr<std::int64_t> IntegerAt(const nlohmann::json& object,
                                        const char* field, std::int64_t min,
                                        std::int64_t max);

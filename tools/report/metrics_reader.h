@@ -1,12 +1,12 @@
-// The metrics in a run folder, read back from their JSON lines
+// Reads the metrics of a run folder from its JSON lines
 // (tools/trainer/run/json_log.h).
 //
 //   TROUPE_ASSIGN_OR_RETURN(const RunMetrics metrics, ReadMetrics(text));
 //   for (const MetricRow& row : metrics.train) Plot(row.step, row.loss);
 //
-// Rows are by step; of two rows of one step, as a resumed run leaves them, the
-// later one counts. A last line without its end is left out: a run may have
-// died while it wrote it. Objects of another "kind" are left out. Errors
+// Rows are sorted by step. A resumed run may leave two rows of one step; the
+// later one is kept. A last line without a newline is skipped, as the run may
+// have died while writing it; objects of another "kind" are skipped too. Errors
 // (kInvalidArgument) name the line.
 
 #ifndef TOOLS_REPORT_METRICS_READER_H_
@@ -23,14 +23,14 @@ namespace troupe::tools {
 
 inline constexpr std::int64_t kMetricsBytesMax = std::int64_t{256} << 20;
 
-// Numbers after a step; none where they were not written, or not finite.
+// Metrics after a step; one that the file lacks or has as null is none.
 struct MetricRow {
   std::int64_t step = 0;
   std::optional<double> loss, accuracy, samples_per_s, lr, grad_norm,
       peak_bytes;
 };
 
-// The numbers of a row, with the names that they have in the file.
+// A metric of a row, and its name in the file.
 struct MetricField {
   const char* name;
   std::optional<double> MetricRow::*field;

@@ -41,8 +41,8 @@ double Median(Times times) {
   return *middle;
 }
 
-// Bars of a rank's compute strand with the time of what lies within them taken
-// off.
+// Adds the times of a rank's bars to those of their stages, each without the
+// time of the bars nested in it.
 void AddTimes(std::vector<const Bar*> bars, const RunShape& shape,
               std::vector<StageTimes>& stages) {
   std::stable_sort(bars.begin(), bars.end(), [](const Bar* a, const Bar* b) {
@@ -56,7 +56,7 @@ void AddTimes(std::vector<const Bar*> bars, const RunShape& shape,
     if (times == nullptr || outer->is_graph) return;
     times->push_back(std::max(0.0, outer->end - outer->begin - inner));
   };
-  double until = 0;  // of what lies within
+  double until = 0;  // end of the nested bars so far
   for (const Bar* bar : bars) {
     if (outer != nullptr && bar->begin < outer->end) {
       const double from = std::max(bar->begin, until);
@@ -73,7 +73,7 @@ void AddTimes(std::vector<const Bar*> bars, const RunShape& shape,
   close();
 }
 
-// Of all stages, a micro-batch.
+// Returns the work of one micro-batch over all stages.
 double WorkOf(const pipeline::StepCosts& costs) {
   double work = 0;
   for (const pipeline::StageCosts& stage : costs.stages) {

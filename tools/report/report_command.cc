@@ -14,22 +14,22 @@ namespace {
 constexpr char kHelp[] =
     R"(trainer report RUN-DIR [--output=FILE]
 
-Makes one HTML page of a run: how each rank spent its time in a recorded step,
-beside the step that was planned; what ranks waited for, and which communication
-hid under no computation; the critical path; memory over time; and the curves of
-loss, learning rate, gradients and throughput. The page has all in it and loads
-nothing: send it, print it, keep it beside the checkpoint.
+Makes one HTML page of a run. It shows the timeline of each rank in a recorded
+step, beside the planned step; what ranks waited for, and communication that no
+computation overlapped; the critical path; memory over time; and the curves of
+loss, learning rate, gradients and throughput. The page is self-contained and
+loads nothing: it can be sent, printed, or kept beside the checkpoint.
 
-RUN-DIR is what trainer train filled, with --run-dir=DIR or log.run_dir:
+RUN-DIR is the folder of --run-dir=DIR or log.run_dir of trainer train:
 
-  run.json       what was trained, and what a stage was expected to cost
+  run.json       facts about the run, and the estimated cost of each stage
   plan.json      mesh, stages, buckets, tables
   metrics.jsonl  about 2,000 steps of the run, and its evaluations
   trace.json     the timeline of trace.steps steps, from trace.first_step on;
                  ui.perfetto.dev opens it, too
 
 Options:
-  --output=FILE  Where the page goes: RUN-DIR/report.html.
+  --output=FILE  Path of the page: RUN-DIR/report.html.
   --help         This text.
 
 For example, how two stages of a small GPT wait for each other:

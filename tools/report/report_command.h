@@ -1,4 +1,4 @@
-// `trainer report`: a run folder as one page.
+// `trainer report`: makes one HTML page of a run folder.
 //
 //   TROUPE_ASSIGN_OR_RETURN(ReportRequest request, ParseReport(left.Rest()));
 //   if (request.help) return ReportHelp();
@@ -21,15 +21,15 @@ struct ReportRequest {
   std::string output;  // empty: report.html in the run folder
 };
 
-// What follows `report` on the command line.
+// Parses the arguments after `report` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<ReportRequest> ParseReport(
     const std::vector<std::string>& arguments);
 
 std::string ReportHelp();
 
-// Writes the page; returns what to tell about it.
-//   Errors of ReadRun() and of the disk.
+// Writes the page; returns the text to print: its path, its size and notes.
+//   Errors: those of ReadRun() and of the disk.
 absl::StatusOr<std::string> WriteReport(const ReportRequest& request,
                                         base::FileSystem& files);
 

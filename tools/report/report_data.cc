@@ -23,8 +23,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Columns of the rows, and of no more than kPagePointsMax of them: the last one
-// is always there.
+// Returns the columns of at most kPagePointsMax of the rows, evenly spaced; the
+// last row is always included.
 Json CurvesJson(const std::vector<MetricRow>& rows) {
   const std::size_t stride =
       (rows.size() + kPagePointsMax - 1) / kPagePointsMax;
@@ -124,7 +124,7 @@ class PageBuilder {
     page_["steps"] = std::move(steps);
   }
 
-  // For the heading: over all steps that are shown.
+  // Adds to the totals in the heading, over all steps that are shown.
   void AddTotals(const StepTimeline& step) {
     ++shown_;
     exposed_ += step.Share(SpanKind::kExposed);
@@ -217,8 +217,8 @@ class PageBuilder {
   const RunShape shape_;
   const RunTimeline timeline_;
   Json page_, tiles_;
-  int shown_ = 0;  // steps
-  // Sums over them.
+  int shown_ = 0;  // number of steps shown
+  // Sums over the steps shown.
   double idle_ = 0, exposed_ = 0, lengths_ = 0;
 };
 

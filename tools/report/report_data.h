@@ -1,9 +1,10 @@
-// What the page of a run shows, as the JSON that its script reads.
+// Builds the JSON that the script of a run's page reads.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const std::string json, ReportData(run));
 //
-// The text is ASCII and safe within a <script> element, whatever names a run
-// has: it has no "<", ">" or "&". Times are microseconds since the step began.
+// The text is ASCII and safe within a <script> element, whatever names the run
+// uses: it contains no "<", ">" or "&". Times are microseconds since the step
+// began.
 //
 //     {"title": .., "facts": [[name, value], ..], "notes": [..],
 //      "span_kinds": [..], "rank_names": [..],
@@ -15,8 +16,8 @@
 //      "plans": [{"name", "length", "idle", "rank_names", "ranks", "path"}],
 //      "metrics": {"train": {"step": [..], "loss": [..]}, "evaluation": {..}}}
 //
-// Limits: kPageBarsMax bars over all steps; later steps are left out, which a
-// note tells. kPagePointsMax points of a curve, evenly spread over the run.
+// Limits: kPageBarsMax bars over all steps (later steps are left out, and a
+// note says so), and kPagePointsMax points of a curve, evenly spaced.
 
 #ifndef TOOLS_REPORT_REPORT_DATA_H_
 #define TOOLS_REPORT_REPORT_DATA_H_

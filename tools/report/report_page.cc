@@ -7,7 +7,7 @@
 namespace troupe::tools {
 namespace {
 
-// Where the template has them, once each.
+// Placeholders in the template; each occurs once.
 constexpr absl::string_view kTitleMark = "{{title}}";
 constexpr absl::string_view kDataMark = "{{data}}";
 

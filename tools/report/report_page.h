@@ -1,5 +1,5 @@
-// The page: one HTML file with style, script and data in it, which asks nobody
-// for anything.
+// The page of a run: one HTML file that contains its style, scripts and data,
+// and makes no network requests.
 //
 //   const std::string html = ReportPage("gpt_nano on text", json);
 //
@@ -19,7 +19,7 @@ namespace troupe::tools {
 // (report_data.h).
 std::string ReportPage(absl::string_view title, absl::string_view data);
 
-// The template.
+// The template, as text.
 absl::string_view EmbeddedPage();
 
 }  // namespace troupe::tools

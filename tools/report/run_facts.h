@@ -1,5 +1,5 @@
-// What a run is, beside its plan: the file run.json of a run folder, as plain
-// data.
+// Facts about a run that its plan lacks: the file run.json of a run folder, as
+// plain data.
 //
 //   RunFacts facts;
 //   facts.model = "gpt_nano";
@@ -7,8 +7,8 @@
 //   const std::string text = FactsToJson(facts);
 //   TROUPE_ASSIGN_OR_RETURN(const RunFacts read, FactsFromJson(text));
 //
-// FactsFromJson() takes a text that nobody vouches for; an error
-// (kInvalidArgument) names the field, and the line where the text is no JSON.
+// FactsFromJson() takes untrusted text. An error (kInvalidArgument) names the
+// field, or the line if the text is not JSON.
 //
 // Threads: none, no state.
 
@@ -31,26 +31,26 @@ inline constexpr char kRunMetricsFile[] = "metrics.jsonl";
 inline constexpr char kRunTraceFile[] = "trace.json";
 
 inline constexpr char kFactsFormat[] = "troupe run 1";
-// Limits of what FactsFromJson() takes.
+// Limits on the bytes of a string and on the stages in FactsFromJson().
 inline constexpr std::size_t kFactTextMax = 1024;
 inline constexpr std::size_t kFactStagesMax = 4096;
 
 struct RunFacts {
-  std::string version;   // of the trainer
-  std::string model;     // as messages call it
-  std::string data;      // kind
-  std::string schedule;  // name, or the file that it came from
+  std::string version;   // version of the trainer
+  std::string model;     // name of the model, as in log messages
+  std::string data;      // kind of the data
+  std::string schedule;  // name of the schedule, or of the file that had it
   std::string optimizer;
   std::string precision;
   std::string started;  // UTC, "2026-01-02T03:04:05Z"
   std::int64_t parameters = 0;
-  std::int64_t first_step = 0;  // above 0 when resumed
-  std::int64_t steps = 0;       // in all
-  // Bytes that the tensors of the rank that needs most were expected to hold;
-  // 0: nobody knew.
+  std::int64_t first_step = 0;  // above 0 if the run was resumed
+  std::int64_t steps = 0;       // total number of steps
+  // Expected peak of tensor memory on the rank that needs most, in bytes;
+  // 0 if unknown.
   double memory_expected = 0;
-  // Of each stage, a micro-batch, by arithmetic: FLOPs and bytes. Empty: not
-  // known.
+  // Estimated cost of each stage for one micro-batch: FLOPs, and bytes of
+  // activations. Empty if unknown.
   pipeline::StepCosts costs;
 };
 

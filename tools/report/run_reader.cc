@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kFactsBytesMax = std::int64_t{4} << 20;
 
-// `status` with the file that it is about.
+// Returns the error of a file, with its path before the message.
 absl::Status InFile(const std::string& path, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", status.message()));
 }

@@ -1,10 +1,10 @@
-// All that a run folder has, read and checked against each other.
+// Reads all files of a run folder, and checks that they belong together.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const RunRecord run, ReadRun(files, "runs/a"));
 //   run.facts.model, run.plan.mesh, run.metrics.train.size();
 //   for (const std::string& note : run.notes) Print(note);
 //
-// run.json and plan.json must be there; what else is missing is told in a note.
+// run.json and plan.json are required; a note names each other missing file.
 //
 // Threads: none of its own. Calls block for as long as the disk takes.
 
@@ -27,14 +27,14 @@ struct RunRecord {
   RunFacts facts;
   pipeline::Plan plan;
   RunMetrics metrics;
-  RunTrace trace;                  // without bars: there is none
-  std::vector<std::string> notes;  // sentences, on what is missing and why
+  RunTrace trace;                  // has no bars if there is no trace file
+  std::vector<std::string> notes;  // sentences on what is missing and why
 };
 
-//   kNotFound: there is no run in the folder; says how to have one.
-//   kInvalidArgument: a file is not what it should be, or not of this plan;
+//   kNotFound: the folder holds no run; the message says how to make one.
+//   kInvalidArgument: a file is malformed or does not fit the plan; the message
 //     names the file, and the line, event or field.
-//   kResourceExhausted: a file is larger than any run leaves.
+//   kResourceExhausted: a file is larger than its limit.
 absl::StatusOr<RunRecord> ReadRun(base::FileSystem& files,
                                   const std::string& folder);
 

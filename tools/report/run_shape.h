@@ -1,12 +1,12 @@
-// Who waits for whom in a step of a plan: where a bar's input comes from, and
-// which ranks take part in a collective.
+// Dependencies between ranks in a step of a plan: which action computes a bar's
+// input, and which ranks take part in a collective.
 //
 //   const RunShape shape(plan);
 //   shape.StageOf(bar);                 // 3
 //   if (auto source = shape.InputOf(bar)) Find(*source);
 //   for (int rank : shape.MembersOf(bar)) Tell(rank);
 //
-// A value; threads may share a constant one. The plan outlives it.
+// Threads may share a constant RunShape. The plan must outlive it.
 
 #ifndef TOOLS_REPORT_RUN_SHAPE_H_
 #define TOOLS_REPORT_RUN_SHAPE_H_
@@ -26,30 +26,30 @@ class RunShape {
 
   int ranks() const { return plan_.mesh.size(); }
   int stages() const { return static_cast<int>(placement_.size()); }
-  // Chunks that the rank holds.
+  // Returns the number of chunks that the rank holds.
   int ChunksOf(int rank) const {
     return static_cast<int>(plan_.StagesOf(rank).size());
   }
-  // Of a bar whose rank and chunk the plan has.
+  // Returns the stage of a bar. The plan must have the bar's rank and chunk.
   int StageOf(const Bar& bar) const {
     return plan_.StagesOf(bar.rank)[bar.chunk];
   }
-  // Whether the rank's collectives run on its compute strand.
+  // Returns whether the rank's collectives run on its compute strand.
   bool ReducesInline(int rank) const {
     return plan_.RankPlanOf(rank).reduce_inline;
   }
 
-  // Rank and chunk whose action of the same micro-batch makes the input of a
-  // forward or of a backward that begins, or what a receive takes; none: it
-  // needs no other stage.
+  // The action of the same micro-batch that computes a bar's input.
   struct Source {
     int rank = 0;
     int chunk = 0;
-    bool forward = true;  // a forward makes it, or a backward
+    bool forward = true;  // whether a forward computes it, not a backward
   };
+  // Returns the source of a forward, a whole backward, a backward of inputs or
+  // a receive; none for other bars, and if the input needs no other stage.
   std::optional<Source> InputOf(const Bar& bar) const;
 
-  // The ranks that a collective waits for, its own included.
+  // Returns the ranks of a collective, including its own.
   std::vector<int> MembersOf(const Bar& collective) const;
 
  private:

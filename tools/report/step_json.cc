@@ -13,10 +13,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Hundredths of a microsecond are enough, and short.
+// Rounds to hundredths of a microsecond, which keeps the JSON short.
 double Rounded(double micros) { return std::round(micros * 100) / 100; }
 
-// "F", "AR"
+// Returns an action's name in tables without its index: "F", "AR".
 std::string WordOf(pipeline::ActionKind kind) {
   std::string word = pipeline::Action{kind, 0, {}}.ToString();
   if (word.back() == '0') word.pop_back();
@@ -89,7 +89,7 @@ Json StepJson(const StepTimeline& step, const RunTimeline& run,
 
 void AddMemory(const RunTrace& trace, const StepTimeline& step, Json* json) {
   Json& ranks = (*json)["ranks"];
-  // What each rank held when the step began.
+  // Bytes that each rank held when the step began; -1 if unknown.
   std::vector<std::int64_t> before(step.ranks.size(), -1);
   const auto add = [&](int rank, double at, std::int64_t bytes) {
     ranks[rank]["memory"].push_back({Rounded(at - step.begin), bytes});

@@ -1,4 +1,4 @@
-// Recorded and planned steps as parts of a page's JSON (report_data.h).
+// Writes recorded and planned steps as parts of a page's JSON (report_data.h).
 //
 //   nlohmann::json step = StepJson(timeline.Step(12), timeline, shape);
 //   AddMemory(trace, timeline.Step(12), &step);
@@ -19,13 +19,14 @@ namespace troupe::tools {
 nlohmann::json StepJson(const StepTimeline& step, const RunTimeline& run,
                         const RunShape& shape);
 
-// Adds to each rank what its tensors held during the step.
+// Adds to each rank the samples of its tensor memory during the step, and the
+// last one before it.
 void AddMemory(const RunTrace& trace, const StepTimeline& step,
                nlohmann::json* json);
 
 nlohmann::json PlannedJson(const PlannedStep& planned);
 
-// Names of the values of SpanKind, by number.
+// Returns the names of the values of SpanKind, indexed by value.
 nlohmann::json SpanKindNames();
 
 }  // namespace troupe::tools

@@ -27,7 +27,8 @@ SpanKind SpanKindOf(const Bar& bar) {
   }
 }
 
-// Adds a span behind the others, or makes the last one longer.
+// Appends a span, or extends the last one if it is of the same kind and ends at
+// `begin`. Ignores empty spans.
 void Append(SpanKind kind, double begin, double end, std::vector<Span>& spans) {
   if (end <= begin) return;
   if (!spans.empty() && spans.back().kind == kind &&
@@ -38,7 +39,7 @@ void Append(SpanKind kind, double begin, double end, std::vector<Span>& spans) {
   spans.push_back({kind, begin, end});
 }
 
-// Outer bars before those within them.
+// Orders bars by begin, outer bars before those nested in them.
 bool IsBefore(const Bar& a, const Bar& b) {
   return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
 }
@@ -114,7 +115,7 @@ double RunTimeline::LastLaunch(const Bar& collective) const {
     other.rank = member;
     if (const auto launch = LaunchOf(other)) last = std::max(last, *launch);
   }
-  // Clocks of other hosts may be ahead.
+  // Other hosts' clocks may be ahead.
   return std::min(last, collective.end);
 }
 
@@ -169,7 +170,7 @@ std::vector<const Bar*> RunTimeline::BarsOn(int rank, double begin,
 std::vector<Span> RunTimeline::SpansOf(int rank, std::int64_t step,
                                        double begin, double end) const {
   std::vector<Span> spans;
-  std::vector<const Bar*> open;  // within each other
+  std::vector<const Bar*> open;  // nested bars, the innermost last
   double at = begin;
   const auto run_until = [&](double time) {
     const Bar& bar = *open.back();

@@ -1,26 +1,26 @@
-// One recorded step: which bars each rank ran, and how the rest of its time
-// went, waiting told apart from communication.
+// Timeline of one recorded step: the bars that each rank ran, and the rest of
+// its time split into waiting and exposed communication.
 //
 //   const RunTimeline timeline(trace, shape);
 //   for (std::int64_t step : timeline.steps()) {
 //     const StepTimeline at = timeline.Step(step);
-//     at.ranks[0].spans;                          // without a gap
+//     at.ranks[0].spans;                          // cover the whole step
 //     at.Share(SpanKind::kExposed);               // 0.07
 //   }
 //
-// A step lasts from the begin of its first bar to the end of its last, on any
-// rank. Each moment of each rank in it is of one kind. Where the compute strand
-// runs nothing, it is
-// - exposed communication, while a collective of the rank is under way that all
-// of its ranks have launched;
-// - waiting otherwise, by what comes next: an activation or a gradient of
-// another stage, a reduction for which others are late, a batch of the loader,
-// or nothing more in this step.
+// A step lasts from the begin of its first bar to the end of its last, over all
+// ranks. Each moment of each rank in it has one SpanKind. While the compute
+// strand of a rank runs nothing, its time is
+// - exposed communication, while one of its collectives runs that all of its
+// ranks have launched;
+// - waiting otherwise, classified by the next bar: for an activation or a
+// gradient of another stage, for ranks that are late for a reduction, for a
+// batch of the loader, or for the end of the step.
 //
-// Collectives that the compute strand runs itself are never hidden.
+// Collectives that run on the compute strand are exposed as a whole.
 //
-// Where bars lie within each other (an update in the middle of a backward), the
-// inner one counts. Cost: n log n in the bars.
+// If bars are nested (an update in the middle of a backward), the inner one
+// counts. Cost: n log n in the bars.
 
 #ifndef TOOLS_REPORT_STEP_TIMELINE_H_
 #define TOOLS_REPORT_STEP_TIMELINE_H_
@@ -38,31 +38,31 @@ namespace troupe::tools {
 
 enum class SpanKind {
   kForward,
-  kBackward,  // whole or either half
+  kBackward,  // a whole backward, or either half of one
   kUpdate,
-  kTransfer,  // handing over to another stage, and taking
-  kGraph,
-  kExposed,  // communication under no computation
+  kTransfer,  // a send to another stage, or a receive
+  kGraph,     // a recorded step, launched as a whole
+  kExposed,   // communication that no computation overlaps
   kWaitActivation,
   kWaitGradient,
-  kWaitPeers,  // for ranks that have not launched the same collective
+  kWaitPeers,  // waiting for ranks that have not launched the same collective
   kWaitData,
-  kWaitEnd,    // this rank has done all, others have not
-  kWaitOther,  // between actions: messages, the engine itself
+  kWaitEnd,    // this rank has finished the step, other ranks have not
+  kWaitOther,  // between actions: messages, or the engine's own work
 };
 inline constexpr int kSpanKinds = static_cast<int>(SpanKind::kWaitOther) + 1;
 
-// A part of a rank's time.
+// An interval of a rank's time, of one kind.
 struct Span {
   SpanKind kind = SpanKind::kWaitOther;
   double begin = 0, end = 0;
 };
 
 struct RankTimeline {
-  std::vector<Bar> compute;  // of this step, by begin
-  std::vector<Bar> comm;     // of this step, by begin
-  std::vector<Bar> others;   // of the steps beside it, on the compute strand
-  // Without a gap, from the step's begin to its end.
+  std::vector<Bar> compute;  // actions of this step, sorted by begin
+  std::vector<Bar> comm;     // collectives of this step, sorted by begin
+  std::vector<Bar> others;   // actions of other steps that overlap this one
+  // Consecutive spans without gaps, from the step's begin to its end.
   std::vector<Span> spans;
 };
 
@@ -72,35 +72,38 @@ struct StepTimeline {
   std::vector<RankTimeline> ranks;
 
   double length() const { return end - begin; }
-  // Part of the time of all ranks, 0 to 1.
+  // Returns the fraction of the time of all ranks spent in `kind`, 0 to 1.
   double Share(SpanKind kind) const;
 };
 
 class RunTimeline {
  public:
-  // The bars' ranks and chunks are in the plan. `shape` outlives it.
+  // The plan must have the bars' ranks and chunks. `shape` must outlive this.
   RunTimeline(const RunTrace& trace, const RunShape& shape);
 
-  // Those that were recorded, ascending.
+  // Returns the numbers of the recorded steps, ascending.
   const std::vector<std::int64_t>& steps() const { return steps_; }
   StepTimeline Step(std::int64_t step) const;
 
-  // When the last of a collective's ranks launched it.
+  // Returns when the last of a collective's ranks launched it; at most the
+  // collective's end.
   double LastLaunch(const Bar& collective) const;
-  // When the collective's own rank did; none: it is not recorded.
+  // Returns when the bar's own rank launched it; none if that is not recorded.
   std::optional<double> LaunchOf(const Bar& collective) const;
 
  private:
   struct RankBars {
-    std::vector<Bar> compute, comm, loads;  // of all steps, by begin
-    // When collectives are under way that all have launched: ascending, and
-    // none overlaps the next.
+    // Bars of all steps; `compute` and `comm` are sorted by begin.
+    std::vector<Bar> compute, comm, loads;
+    // Times when a collective runs that all of its ranks have launched:
+    // ascending, without overlaps.
     std::vector<Span> wires;
   };
   // Step, kind, chunk, bucket, rank.
   using CommKey = std::tuple<std::int64_t, int, int, int, int>;
 
-  // What runs on the rank's compute strand then, of whichever step.
+  // Returns the bars of all steps that overlap [begin, end) on the rank's
+  // compute strand.
   std::vector<const Bar*> BarsOn(int rank, double begin, double end) const;
   std::vector<Span> SpansOf(int rank, std::int64_t step, double begin,
                             double end) const;

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr std::int64_t kStepMax = std::int64_t{1} << 53;
 constexpr std::int64_t kThreadMax = kTraceRanksMax * 10'000;
 constexpr std::size_t kNameMax = 64;
-// Where rows lie: in a list, in an object.
+// Depth of a row: inside a list inside an object.
 constexpr int kRowDepth = 2;
 
 class TraceBuilder {
@@ -52,7 +52,7 @@ class TraceBuilder {
   }
 
  private:
-  // A bar that has begun, with its name.
+  // A bar that has not ended yet, with its name.
   struct Open {
     Bar bar;
     std::string name;
@@ -140,10 +140,10 @@ class TraceBuilder {
   }
 
   RunTrace trace_;
-  std::map<std::int64_t, std::vector<Open>> open_;  // by thread
+  std::map<std::int64_t, std::vector<Open>> open_;  // key: thread
 };
 
-// Hands rows to the builder as they are read, and forgets them.
+// Parser callback: passes each row to the builder and drops it from the JSON.
 class RowFilter {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& value) {

@@ -1,14 +1,15 @@
-// The timeline in a run folder, read back: bars, and how much memory ranks had.
+// Reads the timeline of a run folder: bars, and samples of each rank's memory.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const RunTrace trace, ReadTrace(text));
 //   for (const Bar& bar : trace.bars) Draw(bar);
 //
-// The text is what actors/tracing/trace_json.h writes, but nobody vouches for
-// it: rows of another kind are left out, as are bars without an end. An error
-// (kInvalidArgument) names the line where it is no JSON, or the row, from 1.
-// Times are microseconds since the first bar began.
+// actors/tracing/trace_json.h writes the text, but it is treated as untrusted:
+// rows of another kind are skipped, and so are bars without an end. An error
+// (kInvalidArgument) names the line if the text is not JSON, else the number of
+// the row, from 1. Times are microseconds since the first bar began.
 //
-// Linear in the text, of which no more than a row is held as JSON.
+// Cost: linear in the text, a sort aside. At most one row at a time is held as
+// JSON.
 
 #ifndef TOOLS_REPORT_TRACE_READER_H_
 #define TOOLS_REPORT_TRACE_READER_H_
@@ -31,22 +32,22 @@ inline constexpr std::size_t kTraceBarsMax = std::size_t{1} << 20;
 enum class BarTrack {
   kCompute,  // an action of the compute strand
   kComm,     // a collective, from its launch to its result
-  kLoad,     // a loader makes a batch
+  kLoad,     // a batch in preparation by a loader
 };
 
 struct Bar {
   int rank = 0;
   BarTrack track = BarTrack::kCompute;
-  // What runs; of no meaning where `track` is kLoad or `is_graph`.
+  // The action or collective; has no meaning if `track` is kLoad or `is_graph`.
   pipeline::ActionKind kind = pipeline::ActionKind::kForward;
   bool is_graph = false;  // a recorded step, launched as a whole
   int chunk = 0;
   int index = 0;          // micro-batch or bucket
-  std::int64_t step = 0;  // 1 is the first
+  std::int64_t step = 0;  // number of the step, from 1
   double begin = 0, end = 0;
 };
 
-// What the tensors of a rank held from `at` on.
+// Number of bytes that the tensors of a rank held from `at` on.
 struct MemorySample {
   int rank = 0;
   double at = 0;
@@ -54,9 +55,9 @@ struct MemorySample {
 };
 
 struct RunTrace {
-  std::vector<Bar> bars;             // by begin
-  std::vector<MemorySample> memory;  // by time
-  std::int64_t dropped = 0;          // events that the run did not keep
+  std::vector<Bar> bars;             // sorted by begin
+  std::vector<MemorySample> memory;  // sorted by time
+  std::int64_t dropped = 0;          // number of events that the run dropped
 };
 
 absl::StatusOr<RunTrace> ReadTrace(absl::string_view text);

@@ -1,5 +1,5 @@
-// The program `trainer`, but for its name and the devices that it is linked
-// with: arguments, real files, terminal and signals.
+// The program `trainer` without main() and the devices that it is linked with:
+// arguments, real files, terminal and signals.
 //
 //   int main(int argc, char** argv) {
 //     return troupe::tools::TrainerMain(argc, argv);
@@ -10,8 +10,9 @@
 
 namespace troupe::tools {
 
-// The exit code (exit_codes.h). Once in a process, in its first thread; a run
-// that has failed ends the process itself.
+// Runs the program and returns its exit code (exit_codes.h). Call it once in a
+// process, in its first thread. Ends the process itself after a failure
+// (kExitFailed), since threads of the job may still run.
 int TrainerMain(int argc, char** argv);
 
 }  // namespace troupe::tools

@@ -19,7 +19,7 @@ namespace {
 class CertsCommandTest : public ::testing::Test {
  protected:
   void SetUp() override { root_ = base::FreshPath(); }
-  // What is said to the user.
+  // Returns the text for the user.
   std::string Make(const std::vector<std::string>& arguments) {
     std::vector<std::string> all = {"--dir=" + root_};
     all.insert(all.end(), arguments.begin(), arguments.end());
@@ -47,7 +47,7 @@ TEST_F(CertsCommandTest, OneFolderForAllNodes) {
   EXPECT_EQ(Check("node", now_), absl::OkStatus());
   EXPECT_EQ(Check("node", now_ + absl::Hours(364 * 24)), absl::OkStatus());
   EXPECT_FALSE(Check("node", now_ + absl::Hours(366 * 24)).ok());
-  // What is copied cannot sign.
+  // The folders to copy lack the key of the authority.
   EXPECT_EQ(
       *files_.List(root_ + "/node"),
       (std::vector<std::string>{"authority.pem", "node.key", "node.pem"}));
@@ -64,11 +64,11 @@ TEST_F(CertsCommandTest, AFolderForEachHostAndMoreLater) {
                          "/n2: copy it to n2, and start there with "
                          "--certs=DIR\n"));
   EXPECT_EQ(Check("n2", now_), absl::OkStatus());
-  // One authority.
+  // All nodes have one authority.
   base::tls::CertificateFiles mixed = base::tls::CertificatesIn(root_ + "/n2");
   mixed.authority = root_ + "/n1/authority.pem";
   EXPECT_EQ(base::tls::CheckCertificates(mixed, now_), absl::OkStatus());
-  // No longer than its authority.
+  // A node's certificate is valid no longer than its authority's.
   EXPECT_FALSE(Check("n2", now_ + absl::Hours(49)).ok());
 }
 

@@ -9,7 +9,7 @@
 namespace troupe::tools {
 namespace {
 
-// Every field that a key sets is found by the name that errors have for it.
+// Each field that a key sets is found by its name in errors.
 TEST(AtKeys, EveryFieldLeadsBackToItsKey) {
   LoadedConfig loaded;
   loaded.file = "run.toml";
@@ -30,7 +30,7 @@ TEST(AtKeys, EveryFieldLeadsBackToItsKey) {
 TEST(AtKeys, ErrorsThatBlameNoKeyHaveNoPlace) {
   LoadedConfig loaded;
   loaded.origins["train.stop_on_nan"] = "run.toml:3";
-  // An actor's: the fields that it blamed have not come through the messages.
+  // An error of an actor: messages do not carry the fields that it blames.
   EXPECT_EQ(AtKeys(loaded, absl::FailedPreconditionError(
                                "rank 0: nan; set JobSpec.stop_on_nan = false")),
             absl::FailedPreconditionError(

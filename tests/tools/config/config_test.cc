@@ -1,4 +1,4 @@
-// What a configuration may say, and the whole text of every error.
+// Tests of the configuration, with the whole text of every error.
 
 #include "tools/trainer/config/config.h"
 
@@ -15,7 +15,7 @@ namespace {
 using List = std::vector<std::int64_t>;
 using Settings = std::vector<Setting>;
 
-// The smallest whole file.
+// The smallest valid file.
 constexpr char kShort[] = "[train]\nsteps = 10\n";
 
 Setting Set(const std::string& key, const std::string& value) {
@@ -34,7 +34,8 @@ std::string ErrorOf(const std::string& toml, const Settings& settings = {}) {
   return std::string(status.message());
 }
 
-// The error of kShort with `line` as its third line, in section [train].
+// Returns the error of kShort with `line` as its third line, in section
+// [train].
 std::string TrainError(const std::string& line) {
   return ErrorOf(absl::StrCat(kShort, line, "\n"));
 }
@@ -360,7 +361,7 @@ TEST(Config, SizesThatFitNoMachine) {
             "most 1e+08, such as 0");
 }
 
-// What the layers below refuse, each at the key that set the value.
+// An error of a lower layer names the key that set the value.
 TEST(Config, ErrorsOfLowerLayersNameTheKey) {
   const auto with = [](const std::string& section, const std::string& line) {
     return ErrorOf(absl::StrCat(kShort, "[", section, "]\n", line, "\n"));

@@ -29,7 +29,7 @@ TEST(ConfigKeys, NamesAreUniqueAndInTheirSections) {
   EXPECT_EQ(FindKey("train.nothing"), nullptr);
 }
 
-// Each default and each example is a value that the key takes.
+// Each default and each example is a valid value of its key.
 TEST(ConfigKeys, DefaultsAndExamplesAreValid) {
   for (const ConfigKey& key : ConfigKeys()) {
     TrainerConfig config;
@@ -43,7 +43,7 @@ TEST(ConfigKeys, DefaultsAndExamplesAreValid) {
   }
 }
 
-// A slip in the path to a field would set another key's.
+// An error in the path to a field would set the field of another key.
 TEST(ConfigKeys, EachSetsAFieldOfItsOwn) {
   for (const ConfigKey& key : ConfigKeys()) {
     TrainerConfig config;

@@ -1,4 +1,4 @@
-// What the section [model] may say, and the whole text of its errors.
+// Tests of the keys of section [model], with the whole text of their errors.
 
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 using Settings = std::vector<Setting>;
 
-// The smallest whole file.
+// The smallest valid file.
 constexpr char kShort[] = "[train]\nsteps = 10\n";
 
 Setting Set(const std::string& key, const std::string& value) {
@@ -98,7 +98,7 @@ TEST(ModelConfig, WhatRunsAgainInBackward) {
   EXPECT_NE(small.find("the budget is 9"), std::string::npos) << small;
 }
 
-// Axes along which the layers of the model talk to their peers.
+// Returns the mesh axes along which the model's layers communicate.
 std::vector<std::string> AxesOf(const TrainerConfig& config) {
   const auto sample = data::KnownSampleSpec(config.data);
   const auto model = MakeModel(config, *sample);

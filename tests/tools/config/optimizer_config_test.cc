@@ -1,4 +1,4 @@
-// What a configuration may say of losses, optimizers and schedules.
+// Tests of the keys of losses, optimizers and schedules.
 
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 using Settings = std::vector<Setting>;
 
-// The smallest whole file.
+// The smallest valid file.
 constexpr char kShort[] = "[train]\nsteps = 10\n";
 
 Setting Set(const std::string& key, const std::string& value) {
@@ -154,7 +154,7 @@ TEST(Config, AnOptimizerTakesItsOwnKeys) {
             "run.toml:5: optimizer.clip_grad_norm and "
             "optimizer.clip_grad_value are both set: gradients are clipped by "
             "one of them");
-  // As --print-config writes it.
+  // --print-config writes this default.
   EXPECT_EQ(wrong("kind = \"adam\"\nmomentum = 0\n"), "");
   EXPECT_EQ(wrong("kind = \"adagrad\"\n"),
             "run.toml:4: optimizer.kind = \"adagrad\": must be one of "

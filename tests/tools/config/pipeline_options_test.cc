@@ -1,4 +1,4 @@
-// What the section [mesh] says of a pipeline.
+// Tests of the pipeline keys of section [mesh].
 
 #include "tools/trainer/config/pipeline_options.h"
 
@@ -19,7 +19,7 @@ Setting Set(const std::string& key, const std::string& value) {
   return {key, value, "--set " + key};
 }
 
-// Two stages of LeNet, eight micro-batches, and more.
+// Returns settings for two stages of LeNet, eight micro-batches, and `more`.
 Settings TwoStages(const Settings& more = {}) {
   Settings settings = {Set("train.steps", "10"), Set("mesh.pp", "2"),
                        Set("train.micro_batch_size", "8")};
@@ -76,12 +76,12 @@ TEST(PipelineOptions, Balance) {
   };
   EXPECT_NE(cuts("flops"), cuts("parameters"));
   EXPECT_EQ(cuts("layers"), (std::vector<pipeline::Cut>{"6"}));
-  // Cuts that somebody wrote stay.
+  // Cuts that are set are kept.
   EXPECT_EQ(OptionsOf(TwoStages({Set("mesh.cuts", "3")}))->cuts,
             (std::vector<pipeline::Cut>{3}));
 }
 
-// Every layer of LeNet takes a second forward and two backward, but for one.
+// Each layer of LeNet takes a second forward and two backward, except `dear`.
 pipeline::ModelCosts CostsOfLayers(int dear) {
   pipeline::ModelCosts costs;
   for (int i = 0; i < 12; ++i) {
@@ -102,13 +102,13 @@ TEST(PipelineOptions, MeasuredCuts) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_TRUE(IsPipelineOpen(loaded->config));
   const data::SampleSpec sample = *data::KnownSampleSpec(loaded->config.data);
-  // Until somebody has measured, they are those of arithmetic.
+  // Before costs are measured, the cuts are those of FLOPs.
   pipeline::PlanOptions plan = *PipelineOptions(*loaded, sample);
   EXPECT_EQ(plan.cuts,
             OptionsOf(TwoStages({Set("mesh.balance", "flops")}))->cuts);
   const actors::OpenPipeline open = OpenPipelineOf(*loaded, sample);
   EXPECT_FALSE(open.chooses_schedule);
-  // 12 layers of 3 seconds, and 9 more in one of them.
+  // 12 layers take 3 seconds each, and one of them 9 more.
   ASSERT_TRUE(open.set(CostsOfLayers(/*dear=*/2), plan).ok());
   EXPECT_EQ(plan.cuts, (std::vector<pipeline::Cut>{"5"}));
   ASSERT_TRUE(open.set(CostsOfLayers(/*dear=*/9), plan).ok());

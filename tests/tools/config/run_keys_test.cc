@@ -1,4 +1,4 @@
-// Keys of what a run tells and keeps.
+// Tests of the keys of what a run reports and stores.
 
 #include "tools/trainer/config/run_keys.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using Settings = std::vector<Setting>;
 
-// The smallest whole file.
+// The smallest valid file.
 constexpr char kShort[] = "[train]\nsteps = 10\n";
 
 Setting Set(const std::string& key, const std::string& value) {

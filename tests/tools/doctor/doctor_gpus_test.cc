@@ -21,8 +21,8 @@ nn::GpuReport::Gpu H200(const std::string& pci, std::vector<PeerPath> peers) {
   return gpu;
 }
 
-// Four GPUs: two and two with NVLink, PCIe between the pairs, and no way from
-// the last one to the first.
+// Returns four GPUs: two pairs with NVLink, PCIe between the pairs, and no path
+// from the last GPU to the first.
 GpuFacts FourGpus() {
   nn::GpuReport report;
   report.driver = 13010;
@@ -66,7 +66,7 @@ TEST(DoctorGpus, ShowsDevicesAndTheWaysBetweenThem) {
       "NCCL to other hosts  ok       InfiniBand: mlx5_0 mlx5_1\n");
 }
 
-// The row called `what`.
+// Returns the row called `what`.
 Finding Row(const GpuFacts& facts, const std::string& what) {
   for (const Finding& each : CheckGpus(facts)) {
     if (each.what == what) return each;
@@ -143,7 +143,7 @@ TEST(DoctorGpus, SaysWhatIsMissing) {
       "to GENCODE_DEFAULT in third_party/cuda/defs.bzl and build it anew");
 }
 
-// Whatever this machine has.
+// The result depends on this machine.
 TEST(DoctorGpus, ReadsThisMachine) {
   EXPECT_FALSE(CheckGpus(ReadGpus()).empty());
 }

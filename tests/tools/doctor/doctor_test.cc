@@ -227,7 +227,7 @@ TEST(DoctorMachine, FindsSomethingOfEverything) {
 
 class DoctorPeerTest : public ::testing::Test {
  protected:
-  // Certificates of an authority of their own.
+  // Makes certificates of a new authority.
   base::tls::CertificateFiles Make(const std::string& name) {
     CertsOptions options;
     options.dir = ::testing::TempDir() + "/" + name;
@@ -237,7 +237,7 @@ class DoctorPeerTest : public ::testing::Test {
     return base::tls::CertificatesIn(options.dir + "/node");
   }
 
-  // What a doctor with `asking` hears from one with `answering`.
+  // Returns what a doctor with `asking` learns from one with `answering`.
   absl::StatusOr<PeerFacts> Ask(const base::tls::CertificateFiles& answering,
                                 const base::tls::CertificateFiles& asking) {
     Open(answering);
@@ -280,7 +280,7 @@ TEST_F(DoctorPeerTest, TellsOfItsMachineAndOfTheWayToOthers) {
   EXPECT_EQ(way->version, "1.2.3");
   EXPECT_GT(way->round_trip, absl::ZeroDuration());
   EXPECT_GT(way->bytes_per_second, 0);
-  // Where nobody listens.
+  // Nothing listens at port 1.
   const auto none = (*peer)->MeasureTo(HostPort{"127.0.0.1", 1});
   EXPECT_TRUE(absl::IsFailedPrecondition(none.status())) << none.status();
   EXPECT_TRUE(absl::StrContains(none.status().message(), "127.0.0.1:1: "))
@@ -321,7 +321,7 @@ std::string RowsOf(const std::vector<Finding>& findings) {
   return rows;
 }
 
-// Two addresses of this machine; the first counts as here.
+// The hosts are two addresses of this machine; the first counts as this host.
 TEST_F(DoctorPeerTest, EveryTwoHostsAreMeasured) {
   Open(Make("doctor_ways"));
   DoctorOptions options;

@@ -1,6 +1,6 @@
 // The trainer on emulated GPUs (base/cuda/emulated), for tests of
-// device = "cuda" from the command line on. Variables of the environment say
-// what the machine has:
+// device = "cuda" from the command line on. Environment variables describe the
+// machine:
 //
 //   EMULATED_GPUS=4        GPUs; default 2
 //   EMULATED_FASTEST=1     which algorithm is the fastest; default 0

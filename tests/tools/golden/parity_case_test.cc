@@ -1,5 +1,5 @@
-// A case as tools/golden/parity.py writes it, but with the reference kernels in
-// the place of PyTorch: no error where nothing is planted, and each that is.
+// A case in the form that tools/golden/parity.py writes, with the reference
+// kernels in place of PyTorch. Each planted error is found, and nothing else.
 
 #include "tools/golden/parity_case.h"
 
@@ -31,7 +31,7 @@ constexpr int kSteps = 3;
 
 class ParityCaseTest : public ::testing::Test {
  protected:
-  // Fills in what PyTorch would: weights_, tensors_ and spec_.
+  // Sets weights_, tensors_ and spec_, as PyTorch would.
   void SetUp() override {
     spec_ = {{"name", "tiny"},
              {"torch", "none"},
@@ -102,7 +102,7 @@ class ParityCaseTest : public ::testing::Test {
     return run;
   }
 
-  // A copy, divided as means are.
+  // Keeps a copy, divided by `divisor` for means.
   void Keep(const std::string& name, const Tensor& tensor, double divisor = 1) {
     std::vector<double> values = nn::ValuesOf(tensor);
     for (double& value : values) value /= divisor;

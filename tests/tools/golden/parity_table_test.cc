@@ -8,7 +8,7 @@
 namespace troupe::golden {
 namespace {
 
-// All within the limits.
+// Returns a row with all values within the limits.
 ParityRow Row() {
   ParityRow row;
   row.model = "gpt";

@@ -59,7 +59,7 @@ TEST(ForeignLaunchersTest, Torchrun) {
   });
 }
 
-// Of launchers inside each other only mpirun's own processes have MPI.
+// With nested launchers, only processes that mpirun itself starts have MPI.
 TEST(ForeignLaunchersTest, MpirunsOwnProcessesHaveMpi) {
   const auto has_mpi = [](const Values& environment) {
     const absl::StatusOr<Placement> placement =

@@ -21,7 +21,7 @@
 namespace troupe::tools {
 namespace {
 
-// The program that is launched is a shell script.
+// The launched program is a shell script.
 class LaunchCommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -34,7 +34,7 @@ class LaunchCommandTest : public ::testing::Test {
   }
   void TearDown() override { close(context_.group.out); }
 
-  // What went wrong, or the lines that were written, sorted.
+  // Returns the error, or the sorted lines of the output.
   std::string Run(const std::string& script,
                   const std::vector<std::string>& arguments,
                   std::vector<const char*> environment = {}) {

@@ -1,5 +1,5 @@
-// What launchers set in the environment of the processes that they start, and
-// what is made of it.
+// The environment variables that launchers set for the processes that they
+// start, and the placements that result.
 //
 //   Check({{"a task", kSlurmSets, {},
 //           "Slurm: 1/2 local 0/1 node 1/2 at n1:7"}});
@@ -20,13 +20,13 @@ namespace troupe::tools {
 
 using Values = std::map<std::string, std::string>;
 
-// `more` over `values`; an empty value takes one away.
+// Returns `values` overridden by `more`; an empty value removes one.
 inline Values With(Values values, const Values& more) {
   for (const auto& [name, value] : more) values[name] = value;
   return values;
 }
 
-// All that a Placement says, in one line.
+// Returns all fields of a Placement in one line.
 inline std::string Show(const Placement& placement) {
   std::string text = absl::StrCat(
       placement.found_by, ": ", placement.process, "/", placement.processes,

@@ -18,7 +18,7 @@ class LineRelayTest : public ::testing::Test {
     close(ends_[0]);
     close(ends_[1]);
   }
-  // All that is written.
+  // Returns all text written.
   std::string Written(OutputQueue& queue) {
     std::string all, piece(4096, ' ');
     while (true) {

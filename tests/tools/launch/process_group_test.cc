@@ -21,8 +21,8 @@
 namespace troupe::tools {
 namespace {
 
-// Children are shell scripts, each with a pipe with a name of its own as file
-// 7, in which nothing ever comes unless another writes to it.
+// Children are shell scripts. Each has a named pipe as file 7, which stays
+// empty unless another child writes to it.
 class ProcessGroupTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -44,14 +44,14 @@ class ProcessGroupTest : public ::testing::Test {
   void Add(const std::string& script) {
     JobProcess process;
     process.number = static_cast<int>(processes_.size());
-    // To read, and never to see the end: both ends are open.
+    // Opens both ends, so that reads never see the end of the file.
     process.child.command = {
         "/bin/sh", "-c",
         absl::StrCat("exec 7<>", Fifo(process.number), "; ", script)};
     process.child.environment = {"PATH=/usr/bin:/bin"};
     processes_.push_back(process);
   }
-  // "code: words", with "PID" for the number of a process.
+  // Returns "code: words", with "PID" in place of process ids.
   std::string Run() {
     const absl::StatusOr<GroupEnd> end = RunProcesses(processes_, options_);
     if (!end.ok()) return std::string(end.status().message());
@@ -71,7 +71,7 @@ class ProcessGroupTest : public ::testing::Test {
   GroupOptions options_;
 };
 
-// Waits, and hears of signals.
+// Script that waits and handles signals.
 constexpr char kWait[] = "while :; do read line <&7; done";
 
 TEST_F(ProcessGroupTest, AllIsWell) {
@@ -121,7 +121,7 @@ TEST_F(ProcessGroupTest, NobodyReads) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   close(ends[0]);
-  signal(SIGPIPE, SIG_IGN);  // as main() has it
+  signal(SIGPIPE, SIG_IGN);  // main() does so, too
   const int out = options_.out;
   options_.out = ends[1];
   Add("exit 0");
@@ -168,7 +168,7 @@ TEST_F(ProcessGroupTest, TheFirstFailureCounts) {
   Add(absl::StrCat("read line <&7; echo the other is gone >&2; exit 1"));
   Add(absl::StrCat("echo trainer: disk full >&2; echo go >", Fifo(0),
                    "; exit 4"));
-  // Which of both is found first is open, unless they end far apart.
+  // Either may be found first, unless they end far apart.
   const std::string end = Run();
   EXPECT_TRUE(
       end == "4: process 1 (pid PID) failed first, with code 4: disk full" ||
@@ -181,9 +181,9 @@ TEST_F(ProcessGroupTest, TheFirstFailureCounts) {
 TEST_F(ProcessGroupTest, ASignalComesBeforeWhatFollowsFromIt) {
   options_.patience = absl::Hours(1);
   Add("read line <&7; exit 1");
-  // Gone by the signal, and the other told, before either is found.
+  // This one is killed, and the other notified, before either is found.
   Add(absl::StrCat("kill -STOP $PPID; echo go >", Fifo(0), "; kill -KILL $$"));
-  // The test itself goes on when both have ended.
+  // The stopped test is continued when both have ended.
   const pid_t waker = fork();
   if (waker == 0) {
     const pid_t parent = getppid();
@@ -211,7 +211,7 @@ TEST_F(ProcessGroupTest, ASignalComesBeforeWhatFollowsFromIt) {
 TEST_F(ProcessGroupTest, ASignalCameFirstThoughItIsFoundLater) {
   options_.patience = absl::Hours(1);
   Add("read line <&7; exit 1");
-  // Ends when the other has been found and is no more.
+  // Ends when the other has been reaped.
   Add(absl::StrCat("other=$(cut -d' ' -f1 /proc/$PPID/task/$PPID/children); ",
                    "echo go >", Fifo(0), "; while kill -0 $other; do :; done ",
                    "2>/dev/null; kill -KILL $$"));
@@ -237,7 +237,7 @@ TEST_F(ProcessGroupTest, OneThatStandsStillGoesOnToHearIt) {
   options_.last_patience = absl::Hours(1);
   Add(absl::StrCat("trap 'echo told; exit 3' TERM; echo >", Fifo(1), "; ",
                    "kill -STOP $$; ", kWait));
-  // Fails when the other stands.
+  // Fails once the other is stopped.
   Add(absl::StrCat("read line <&7; until grep -q 'State:.T' /proc/$(cut -d' ' ",
                    "-f1 /proc/$PPID/task/$PPID/children)/status; do :; done; ",
                    "exit 1"));
@@ -259,7 +259,7 @@ TEST_F(ProcessGroupTest, ThoseThatStoppedHaveNotFailed) {
 }
 
 TEST_F(ProcessGroupTest, ASignalIsHandedOnOnce) {
-  // Were there a second SIGINT, it would be there before SIGTERM.
+  // A second SIGINT would arrive before SIGTERM.
   const std::string script = absl::StrCat(
       "trap 'echo int; [ -n \"$first\" ] && kill -TERM $PPID' INT; "
       "trap 'exit 3' TERM; ");
@@ -304,7 +304,7 @@ TEST_F(ProcessGroupTest, NoOrphanWhenTheLauncherIsKilled) {
   }
   EXPECT_EQ(here, "here\nhere\n");
   kill(launcher, SIGKILL);
-  // The end of the pipe: nobody is left that has it.
+  // The end of the pipe: no process has it open any more.
   EXPECT_EQ(read(ends[0], &here[0], 1), 0);
   waitpid(launcher, nullptr, 0);
   close(ends[0]);

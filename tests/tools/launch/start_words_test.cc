@@ -10,7 +10,8 @@
 namespace troupe::tools {
 namespace {
 
-// "where: before|options" of a process that these variables and options place.
+// Returns "where: before|options" of a process that these variables and options
+// place.
 std::string Words(const Variables& environment, const Variables& options = {},
                   const std::vector<std::string>& written = {}) {
   const absl::StatusOr<Placement> placement =

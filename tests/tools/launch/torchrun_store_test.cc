@@ -23,7 +23,7 @@
 namespace troupe::tools {
 namespace {
 
-// One end of a connection, byte by byte; reads fail at its end.
+// One end of a connection, read byte by byte. Reads fail at its end.
 class Peer {
  public:
   explicit Peer(int fd) : fd_(fd) {}
@@ -33,7 +33,7 @@ class Peer {
     return bytes == 0 ||
            recv(fd_, into, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
   }
-  // Each byte in a packet of its own.
+  // Writes each byte in a separate packet.
   void Write(const std::string& bytes) {
     for (char byte : bytes) send(fd_, &byte, 1, MSG_NOSIGNAL);
   }
@@ -51,7 +51,7 @@ class Peer {
   const int fd_;
 };
 
-// Listens, and answers each connection in a thread of its own.
+// Listens, and answers each connection in a separate thread.
 class Server {
  public:
   explicit Server(std::function<void(Peer&)> answer)
@@ -95,7 +95,7 @@ class Server {
   std::vector<std::thread> talking_;
 };
 
-// What PyTorch's store does with the four requests.
+// Handles the four requests as PyTorch's store does.
 class FakeStore {
  public:
   void Answer(Peer& peer) {
@@ -162,7 +162,7 @@ TEST(TorchrunStoreTest, TheOthersLearnTheAddress) {
   for (const std::string& address : learned) {
     EXPECT_EQ(address, "10.0.0.7:40112");
   }
-  // It is there for those that come late.
+  // A later reader finds the address, too.
   EXPECT_EQ(WaitAddress(server.Store())->port, 40112);
 }
 

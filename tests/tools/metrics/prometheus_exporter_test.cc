@@ -1,4 +1,4 @@
-// The endpoint for Prometheus, asked by a socket.
+// Tests of the endpoint for Prometheus, through a socket.
 
 #include "tools/trainer/metrics/prometheus_exporter.h"
 
@@ -31,7 +31,7 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// A port that nobody listens at.
+// Returns a port at which nothing listens.
 int FreePort() {
   const base::OwnedFd fd(socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address = Loopback(0);
@@ -42,7 +42,7 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
-// What the server answers to `request` until it closes the connection.
+// Returns the server's answer to `request`, until it closes the connection.
 std::string Ask(int port, const std::string& request) {
   const base::OwnedFd fd(socket(AF_INET, SOCK_STREAM, 0));
   const timeval patience = {30, 0};

@@ -1,5 +1,5 @@
-// Event files, read back by a reader of their own: another CRC, and the wire
-// format of protocol buffers by hand.
+// Tests of event files, read by an independent reader: it has its own CRC and
+// parses the wire format of protocol buffers itself.
 
 #include "tools/trainer/metrics/tensorboard_log.h"
 
@@ -20,7 +20,7 @@
 namespace troupe::tools {
 namespace {
 
-// CRC-32C bit by bit.
+// Computes CRC-32C bit by bit.
 std::uint32_t PlainCrc32c(absl::string_view bytes) {
   std::uint32_t crc = 0xffffffff;
   for (char byte : bytes) {
@@ -45,7 +45,7 @@ Number Take(absl::string_view& bytes) {
   return value;
 }
 
-// The records of a file, whose checksums must be right.
+// Returns the records of a file and expects valid checksums.
 std::vector<std::string> Records(absl::string_view bytes) {
   std::vector<std::string> records;
   while (!bytes.empty() && !testing::Test::HasFailure()) {
@@ -70,8 +70,8 @@ std::uint64_t TakeVarint(absl::string_view& bytes) {
   return value;
 }
 
-// A message as text: "1:1767323045.5 2:100 5:{1:{1:'train/loss' 2:0.5}}".
-// Texts are told from messages by their field's number and depth.
+// Returns a message as text: "1:1767323045.5 2:100 5:{1:{1:'train/loss'
+// 2:0.5}}". A field's number and depth tell texts from messages.
 std::string MessageText(absl::string_view bytes, int depth = 0) {
   std::vector<std::string> fields;
   while (!bytes.empty()) {
@@ -108,7 +108,7 @@ std::string MessageText(absl::string_view bytes, int depth = 0) {
 
 class TensorBoardLogTest : public testing::Test {
  protected:
-  // The events of the one file with this name.
+  // Returns the events of the file with this name.
   std::vector<std::string> Events(const std::string& name) {
     const auto bytes =
         base::ReadWholeFile(files_, folder_ + "/" + name, 1 << 20);

@@ -43,7 +43,7 @@ class NetworkHostsTest : public testing::Test {
     ASSERT_TRUE(made.ok()) << made.status();
     hosts_ = *std::move(made);
   }
-  // What a connection to a port of `to` where nobody listens comes to.
+  // Returns the result of connecting to a port of `to` that nobody listens on.
   std::string Knock(int from, int to) {
     return Said(hosts_->Command(from, {"timeout 5 bash -c \"</dev/tcp/" +
                                        NetworkHosts::address(to) + "/9\""}));

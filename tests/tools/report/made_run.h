@@ -30,7 +30,7 @@ inline pipeline::Plan PlanOf(int dp, int pp) {
   return plan;
 }
 
-// What run.json says of a run of 20 steps.
+// Returns the facts in run.json of a run of 20 steps.
 inline RunFacts Facts() {
   RunFacts facts;
   facts.version = "0.1.0";

@@ -1,4 +1,4 @@
-// What a run writes, as the report reads it.
+// The report reads everything that a run writes.
 
 #include "tools/trainer/run/run_folder.h"
 
@@ -62,7 +62,7 @@ TEST_F(RunFolderTest, KeepsAboutAsManyStepsOfALongRunAsOfAShortOne) {
 TEST_F(RunFolderTest, AResumedRunGoesOnAndANewOneReplaces) {
   const actors::ChromeTrace trace({});
   Run(0, 10, trace);
-  Run(8, 12, trace);  // from a checkpoint of step 8
+  Run(8, 12, trace);  // resumed from the checkpoint of step 8
   EXPECT_EQ(Read().metrics.train.size(), 12u);
   EXPECT_EQ(Read().metrics.evaluation.size(), 2u);
   Run(0, 3, trace);

@@ -41,7 +41,7 @@ class RunReaderTest : public testing::Test {
         base::WriteWholeFile(files_, base::JoinPath(folder_, name), text);
     ASSERT_TRUE(status.ok()) << status;
   }
-  // What is wrong with a file, behind its path.
+  // Returns the error on a file with this text, without the path before it.
   std::string ErrorWith(const std::string& name, absl::string_view text) {
     Write(name, text);
     const absl::Status status = ReadRun(files_, folder_).status();

@@ -1,4 +1,4 @@
-// What ranks wait for, told from traces whose numbers are worked out by hand.
+// The causes of waits, found in traces whose numbers are worked out by hand.
 
 #include "tools/report/step_timeline.h"
 
@@ -105,7 +105,7 @@ TEST(PlannedStepTest, RunsTheTablesWithTheTimesThatWereMeasured) {
   ASSERT_EQ(costs.stages.size(), 2u);
   EXPECT_EQ(costs.stages[0].forward, 10);
   EXPECT_EQ(costs.stages[0].inputs, 10);
-  EXPECT_EQ(costs.stages[1].weights, 12);  // of 24 and 22, the upper median
+  EXPECT_EQ(costs.stages[1].weights, 12);  // half of the upper median, 24
   pipeline::StepCosts estimate;
   estimate.stages.resize(2);
   const auto planned = PlanSteps(run.plan, estimate, run.trace, run.shape);

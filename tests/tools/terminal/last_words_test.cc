@@ -16,7 +16,7 @@ TEST(LastWordsDeathTest, AnExceptionThatNothingHandlesIsOneLineAndACode) {
   EXPECT_EXIT(
       {
         SayLastWords();
-        // A thread has nobody above it.
+        // Nothing catches an exception of a thread.
         std::thread([] { throw std::bad_alloc(); }).join();
       },
       testing::ExitedWithCode(kExitFailed),
@@ -30,7 +30,8 @@ TEST(LastWordsDeathTest, AnExceptionThatNothingHandlesIsOneLineAndACode) {
       testing::ExitedWithCode(kExitFailed), "not a std::exception");
 }
 
-// Says when its words are asked for, and waits a while for another to be asked.
+// Records that its message is requested, and waits a while for another thread
+// to request one.
 class Slow : public std::exception {
  public:
   const char* what() const noexcept override {

@@ -21,7 +21,7 @@ class OptionsReaderTest : public ::testing::Test {
     reader_.Flag("--listen", &listen_);
   }
 
-  // "help", "read", or the error; `left` is what was not read.
+  // Returns "help", "read", or the error. `left` gets the arguments not read.
   std::string Read(const Words& words, Words* left = nullptr) {
     Arguments arguments(words);
     const absl::StatusOr<bool> help = reader_.Read(arguments);

@@ -14,7 +14,7 @@
 namespace troupe::tools {
 namespace {
 
-// Lowers a limit of this process for as long as it lives.
+// Lowers a limit of this process for the lifetime of the object.
 class LimitOf {
  public:
   LimitOf(__rlimit_resource resource, rlim_t value) : resource_(resource) {
@@ -30,7 +30,7 @@ class LimitOf {
   rlimit before_;
 };
 
-// A clock that stands still unless a test moves it.
+// A clock that only tests advance.
 std::atomic<std::int64_t> now_ms{1'000};
 std::int64_t TestClock() { return now_ms; }
 
@@ -42,8 +42,8 @@ void ExpectRefused(const absl::Status& status, const char* why) {
                      testing::HasSubstr(why), testing::HasSubstr("ulimit -u")));
 }
 
-// A thread's stack is address space. Comes first: stacks of threads that ended
-// would be used again.
+// The limit on address space refuses the thread's stack. This test is the first
+// one, since stacks of threads that have ended would be reused.
 TEST(StopSignals, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
   absl::Status status;
   {
@@ -51,7 +51,7 @@ TEST(StopSignals, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
     status = StopSignals::Start([](int) {}).status();
   }
   ExpectRefused(status, "Resource temporarily unavailable");
-  // Nothing is left of the attempt.
+  // The failed attempt left no state behind.
   EXPECT_TRUE(StopSignals::Start([](int) {}).ok());
 }
 
@@ -94,7 +94,7 @@ TEST(StopSignalsDeathTest, CtrlCAfterAnySignalEndsTheProcess) {
   }
 }
 
-// As `timeout -s INT` sends it: to its child, and to the child's group.
+// `timeout -s INT` sends it to its child and to the child's group.
 TEST(StopSignals, CtrlCTwiceAtOnceIsOne) {
   for (const int signal : {SIGINT, SIGTERM}) {
     absl::Notification called;
@@ -120,7 +120,7 @@ TEST(StopSignals, WithoutASignalNothingIsCalled) {
   EXPECT_TRUE(StopSignals::Start([](int) { FAIL() << "called"; }).ok());
 }
 
-// The handling of a signal, for as long as it lives.
+// Sets the handling of a signal for the lifetime of the object.
 class HandlingOf {
  public:
   HandlingOf(int number, void (*handler)(int))

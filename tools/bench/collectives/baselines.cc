@@ -23,7 +23,8 @@
 namespace troupe::bench {
 namespace {
 
-// Runs `measure(rank, turn)` in a thread each, and answers what rank 0 says.
+// For each turn, runs `measure(rank, turn)` in a thread per rank, and answers
+// with the result of rank 0.
 void ServeByThreads(int ranks,
                     absl::FunctionRef<double(int, const Turn&)> measure) {
   Turn turn;
@@ -42,7 +43,8 @@ struct Neighbours {
   base::OwnedFd next, previous;
 };
 
-// Sends and receives `bytes`, whichever is possible.
+// Sends all of `out` and receives all of `in`, each as far as its socket
+// permits.
 void Exchange(const Neighbours& to, const std::vector<char>& out,
               std::vector<char>* in) {
   std::size_t sent = 0;
@@ -70,7 +72,7 @@ void Exchange(const Neighbours& to, const std::vector<char>& out,
   }
 }
 
-// Rank i's `next` is connected to rank i + 1's `previous`.
+// Connects `next` of rank i to `previous` of rank i + 1.
 absl::StatusOr<std::vector<Neighbours>> ConnectRing(int ranks) {
   std::vector<Neighbours> ring(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -100,7 +102,7 @@ void RunMemcpy(int ranks) {
     std::vector<char> to(turn.bytes);
     return MedianOfBlocks(turn, [&] {
       std::memcpy(to.data(), from.data(), from.size());
-      // What nobody reads would not be copied.
+      // The compiler must not remove a copy whose result is never read.
       asm volatile("" : : "r"(to.data()) : "memory");
     });
   });

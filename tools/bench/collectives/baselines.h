@@ -1,11 +1,11 @@
-// What the machine gives at most, by the plainest means: contestants of
+// Measures the machine's upper bound by the plainest means, as contestants of
 // workers.h.
 //
 //   RunMemcpy(/*ranks=*/2);    // until the standard input ends
 //
-// Bytes are counted so that a figure is the least time that an all-reduce of as
-// many bytes could take: each rank's range is read once and written once; on a
-// wire, each rank sends and receives 2 (n - 1) / n of it.
+// Bytes are counted so that a figure is a lower bound on the time of an
+// all-reduce of that many bytes: each rank's range is read once and written
+// once; over a network, each rank sends and receives 2 (n - 1) / n of it.
 
 #ifndef TOOLS_BENCH_COLLECTIVES_BASELINES_H_
 #define TOOLS_BENCH_COLLECTIVES_BASELINES_H_
@@ -14,11 +14,11 @@
 
 namespace troupe::bench {
 
-// `ranks` threads copy a range each, at the same time.
+// Copies a range in each of `ranks` threads at the same time.
 void RunMemcpy(int ranks);
 
-// `ranks` threads, each connected to the next one by TCP on loopback, send to
-// it and receive from the one before, at the same time.
+// Runs a ring of `ranks` threads connected by TCP over loopback; at the same
+// time, each sends to the next one and receives from the previous one.
 absl::Status RunSockets(int ranks);
 
 }  // namespace troupe::bench

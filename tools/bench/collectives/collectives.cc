@@ -1,5 +1,6 @@
-// Times all_reduce over each transport, and in turns between: torch.distributed
-// over Gloo, MPI_Allreduce, and what memory or sockets give at most.
+// Times all_reduce over each transport, and, in alternating turns,
+// torch.distributed over Gloo, MPI_Allreduce, and the bounds that memory and
+// sockets set.
 //
 //   bazel run //tools/bench/collectives -- --python=$HOME/peer/bin/python
 //   ... --transports=shm,tcp --ranks=4 --sizes=64KB,1MB
@@ -8,17 +9,18 @@
 //                                             comm/spanning chooses
 //
 // Ours over shm reduces tensors in memory that the processes share
-// (comm/shm/shared_memory.h), but for --table, which is of links.
+// (comm/shm/shared_memory.h), except with --table, which measures links.
 //
-// Sum of f32, microseconds on rank 0. Every contestant is there from the start,
-// asleep between its turns; each round asks them in the other order than the
-// one before. Rows:
+// Figures are microseconds of a sum of f32 on rank 0. All contestants start
+// first and sleep between their turns; each round runs them in the reverse
+// order of the one before. Rows:
 //
 //     all_reduce tcp 64 KB             beside Gloo
 //     all_reduce tcp 64 KB, MPI        beside MPI_Allreduce
-//     all_reduce tcp 64 KB, sockets    the ratio is the part that is reached of
-//                                      an exchange by system calls alone, over
-//                                      loopback; local and shm: of memcpy
+//     all_reduce tcp 64 KB, sockets    the ratio is the fraction reached of the
+//                                      speed of an exchange by system calls
+//                                      alone, over loopback; for local and shm,
+//                                      of memcpy
 
 #include <cstddef>
 #include <cstdint>
@@ -54,13 +56,14 @@ ABSL_FLAG(bool, json, false, "print one JSON object a row");
 ABSL_FLAG(std::string, python, "",
           "a Python with PyTorch, to measure that peer");
 ABSL_FLAG(std::string, worker, "",
-          "a contestant, which the benchmark starts itself so (workers.h); "
-          "with --folder, --rank and --address on hosts of their own");
-ABSL_FLAG(std::string, folder, "", "where such workers meet");
+          "run as this contestant (workers.h); the benchmark starts itself "
+          "with it. On several hosts, set --folder, --rank and --address too");
+ABSL_FLAG(std::string, folder, "", "folder in which the workers meet");
 ABSL_FLAG(std::string, algorithm, "",
-          "exchange or two_step, of such a worker; empty: as chosen");
-ABSL_FLAG(int, rank, 0, "of such a worker");
-ABSL_FLAG(std::string, address, "127.0.0.1", "that such a worker listens on");
+          "exchange or two_step, for a worker; empty: comm/spanning chooses");
+ABSL_FLAG(int, rank, 0, "rank of the worker");
+ABSL_FLAG(std::string, address, "127.0.0.1",
+          "address that the worker listens on");
 
 namespace troupe::bench {
 namespace {
@@ -129,7 +132,7 @@ void Compare(const char* program) {
   report.End();
 }
 
-// One row for each size, of one transport.
+// Prints the rows of one transport, one for each size.
 void PrintTable(const char* program, const std::string& transport) {
   using comm::internal::Algorithm;
   const int ranks = absl::GetFlag(FLAGS_ranks);
@@ -188,7 +191,7 @@ int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
       "Times all_reduce over each transport beside its peers.");
   absl::ParseCommandLine(argc, argv);
-  // As the trainer does.
+  // The trainer does the same.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (!absl::GetFlag(FLAGS_worker).empty()) return troupe::bench::RunAsWorker();
   if (absl::GetFlag(FLAGS_table)) {

@@ -12,7 +12,7 @@
 namespace troupe::bench {
 namespace {
 
-// What a block and a turn take, about.
+// Approximate time of a block and of a turn, in microseconds.
 constexpr double kBlockUs = 5e3;
 constexpr double kTurnUs = 300e3;
 

@@ -1,5 +1,5 @@
 // The contestants of the collectives benchmark: programs that wait for their
-// turns (turns.h), asked in alternating order.
+// turns (turns.h), which they get in alternating order.
 //
 //   Contestants contestants(/*program=*/argv[0], /*ranks=*/2);
 //   contestants.AddOurs("tcp", {"--worker=tcp"});
@@ -7,8 +7,8 @@
 //   contestants.Measure(/*bytes=*/4096, /*rounds=*/7);
 //   std::optional<double> us = contestants.MedianOf("tcp");
 //
-// One that does not start, or ends, says so on standard error, once, and has no
-// figures.
+// A contestant that does not start, or ends early, is reported once on standard
+// error, and has no figures.
 
 #ifndef TOOLS_BENCH_COLLECTIVES_CONTESTANTS_H_
 #define TOOLS_BENCH_COLLECTIVES_CONTESTANTS_H_
@@ -30,19 +30,20 @@ inline constexpr char kRawMpi[] = "MPI";
 
 class Contestants {
  public:
-  // `program` is this one's argv[0]; each contestant has so many ranks.
+  // `program` is argv[0] of this one; each contestant has `ranks` ranks.
   Contestants(const std::string& program, int ranks);
 
-  // This program with other arguments; those of "mpi" under mpirun.
+  // Adds this program with other arguments; under mpirun if `name` begins with
+  // "mpi".
   void AddOurs(const std::string& name, std::vector<std::string> arguments);
-  // torch.distributed; nothing without a `python`.
+  // Adds torch.distributed over Gloo; does nothing if `python` is empty.
   void AddGloo(const std::string& python);
-  // MPI_Allreduce, where it was built.
+  // Adds MPI_Allreduce, if that program was built.
   void AddRawMpi();
 
-  // Each round in the other order than the one before.
+  // Measures all contestants `rounds` times, in alternating order.
   void Measure(std::int64_t bytes, int rounds);
-  // Microseconds of one, by the last Measure().
+  // Returns the median of a contestant in the last Measure(), in microseconds.
   std::optional<double> MedianOf(const std::string& name) const;
 
  private:

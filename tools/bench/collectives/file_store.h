@@ -1,9 +1,10 @@
-// A Store for processes of one machine: a file in a folder for each key.
+// A Store for the processes of one machine: one file in a folder for each key.
 //
-//   FileStore store(folder);   // that all processes see
+//   FileStore store(folder);   // visible to all processes
 //   absl::Status set = store.Set("links/0", "10.0.0.1:40112");
 //
-// For benchmarks: whoever may write into the folder is trusted. Threads: any.
+// For benchmarks only: all processes that can write into the folder are
+// trusted. Threads: any.
 
 #ifndef TOOLS_BENCH_COLLECTIVES_FILE_STORE_H_
 #define TOOLS_BENCH_COLLECTIVES_FILE_STORE_H_
@@ -20,7 +21,7 @@ class FileStore : public comm::Store {
   explicit FileStore(std::string folder) : folder_(std::move(folder)) {}
 
   absl::Status Set(const std::string& key, std::string value) override;
-  // Looks every millisecond.
+  // Polls the folder every millisecond.
   absl::StatusOr<std::string> Get(const std::string& key,
                                   absl::Duration timeout) override;
 

@@ -1,10 +1,10 @@
-// A peer of the collectives benchmark: MPI_Allreduce itself. It speaks the
-// lines of turns.h; mpirun starts it.
+// A peer of the collectives benchmark: MPI_Allreduce itself. It reads and
+// answers the lines of turns.h; mpirun starts it.
 //
 //   mpirun -n 2 mpi_all_reduce
 //
-// The ranks that wait for a question look every millisecond, so that they take
-// no time from others that are measured.
+// Ranks that wait for a turn poll every millisecond, so that they take no time
+// from the contestant that is measured.
 
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>

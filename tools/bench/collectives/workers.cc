@@ -64,7 +64,7 @@ void RunLocal(int ranks) {
   }
 }
 
-// Sleeps until rank 0 has the next turn; false at the end.
+// Sleeps until rank 0 has the next turn; returns false after the last one.
 absl::StatusOr<bool> NextTurn(comm::Communicator& comm, Turn* turn) {
   nn::CachingAllocator allocator;
   nn::Tensor words = nn::Tensor::Zeros({3}, nn::DType::kI64, allocator);
@@ -98,8 +98,8 @@ absl::Status RunOverLinks(const WorkerOptions& worker, int process,
     world.ranks.push_back(rank);
   }
   options.links = std::move(links);
-  // Where no link lends memory, it is memory like any other. Algorithms are
-  // those of links.
+  // Ordinary memory if no link can share it. An algorithm that the options name
+  // is one for links, so that no memory is shared then.
   const auto memory = std::make_shared<comm::SharedMemory>();
   if (worker.algorithm.empty()) options.shared_memory = memory;
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<comm::Fabric> fabric,
@@ -113,7 +113,7 @@ absl::Status RunOverLinks(const WorkerOptions& worker, int process,
     const double us = Reduce(comm, memory->allocator(), turn);
     if (process == 0) Answer(us);
   }
-  // Nobody goes before all have heard of the end.
+  // No rank may leave before all have received the last turn.
   return comm.RunInline(comm::Barrier(), kTimeout);
 }
 
@@ -140,7 +140,7 @@ absl::Status RunConnected(const WorkerOptions& options) {
   return RunOverLinks(options, options.rank, std::move(links));
 }
 
-// Starts the other ranks, of which none outlives this one.
+// Starts the other ranks as children; none of them outlives this process.
 absl::Status RunWithChildren(WorkerOptions options) {
   std::string folder =
       (std::filesystem::temp_directory_path() / "collectives-XXXXXX").string();

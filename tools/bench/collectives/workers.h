@@ -1,4 +1,4 @@
-// The contestants that are this program: ranks that do what turns.h asks, until
+// Contestants that are this program: ranks that run the turns of turns.h until
 // their input ends.
 //
 //   WorkerOptions options;
@@ -6,15 +6,15 @@
 //   options.ranks = 2;
 //   absl::Status status = RunWorker(options);
 //
-// Rank 0 reads and answers. Ways:
+// Rank 0 reads the turns and answers. Ways:
 //
 //     local    ranks are threads
-//     shm tcp  ranks are processes; rank 0's starts the others, unless
-//              `folder` says where all meet
+//     shm tcp  ranks are processes; rank 0 starts the others, unless `folder`
+//              is set: then all meet there
 //     mpi      ranks are processes that mpirun has started
-//     memcpy   threads that each copy a range at the same time: what memory
-//              gives
-//     sockets  threads that exchange what an all-reduce must, over TCP on
+//     memcpy   threads that each copy a range at the same time: the bound that
+//              memory sets
+//     sockets  threads that exchange the bytes of an all-reduce over TCP on
 //              loopback, by system calls alone
 
 #ifndef TOOLS_BENCH_COLLECTIVES_WORKERS_H_
@@ -29,16 +29,18 @@ namespace troupe::bench {
 struct WorkerOptions {
   std::string way = "local";
   int ranks = 2;
-  // Of shm and tcp: the folder of a FileStore, and this rank. Empty: the
-  // others are children of this process.
+  // For shm and tcp: the folder of a FileStore, and this rank. If empty, the
+  // other ranks are children of this process.
   std::string folder;
   int rank = 0;
   std::string address = "127.0.0.1";  // to listen on
-  // "exchange" or "two_step" (comm/spanning/algorithm.h); empty: as chosen.
+  // "exchange" or "two_step" (comm/spanning/algorithm.h); empty: the one that
+  // comm/spanning chooses.
   std::string algorithm;
 };
 
-// Blocks. kInvalidArgument: there is no such way.
+// Runs the turns; blocks until the input ends.
+//   kInvalidArgument: there is no such way.
 absl::Status RunWorker(const WorkerOptions& options);
 
 }  // namespace troupe::bench

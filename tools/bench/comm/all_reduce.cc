@@ -1,14 +1,15 @@
-// Times all_reduce among ranks that are threads of this process, and, in rounds
-// between, torch.distributed's over Gloo among as many processes.
+// Times all_reduce among ranks that are threads of this process, and, in
+// alternating rounds, torch.distributed's over Gloo among as many processes.
 //
 //   bazel run -c opt //tools/bench/comm:all_reduce -- --ranks=2
 //   ... --python=$HOME/peer/bin/python       with PyTorch, for the peer
 //   ... --events                             by Start() and Progress()
-//   ... --json                               one JSON object a line
+//   ... --json                               one JSON object per line
 //
-// Sum of f32. A round is cut into blocks of a millisecond or so; its figure is
-// their median on rank 0, and a case's that of its rounds: another program that
-// takes a core for a while spoils some blocks and not the figure, of either.
+// The collective is a sum of f32. A round is divided into blocks of about a
+// millisecond; its figure is their median on rank 0, and that of a case the
+// median of its rounds. A program that takes a core for a while then spoils
+// some blocks, but neither figure.
 
 #include <chrono>
 #include <cstdio>
@@ -39,11 +40,11 @@ namespace {
 struct Case {
   const char* name;
   std::int64_t bytes;
-  int ours_block;  // all_reduces in one block
+  int ours_block;  // number of all_reduces in one block
   int peer_block;
 };
 
-// Blocks in a round, after one to warm up.
+// Number of blocks in a round, after one to warm up.
 constexpr int kBlocks = 20;
 
 constexpr Case kCases[] = {
@@ -65,13 +66,13 @@ absl::Status ReduceOnce(comm::Communicator& comm,
   return event->status();
 }
 
-// Microseconds of one all_reduce.
+// Returns the time of one all_reduce in microseconds.
 double Measure(const Case& c, int ranks, bool events) {
   comm::LocalGroupOptions options;
   options.size = ranks;
   const auto group = comm::MakeLocalGroup(options);
   nn::CachingAllocator allocator;
-  std::vector<double> us;  // of each block, on rank 0
+  std::vector<double> us;  // time per all_reduce of each block, on rank 0
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {

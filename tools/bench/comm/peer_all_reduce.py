@@ -1,9 +1,9 @@
 """The peer of the all_reduce benchmark: torch.distributed over Gloo.
 
-Reads "BYTES COUNT BLOCKS" lines, runs BLOCKS blocks of COUNT all_reduces of
-that many bytes of f32 in as many processes as --ranks says (over loopback, one
-thread each), and answers with the microseconds that one took on rank 0: the
-median of the blocks, after one to warm up.
+Reads lines "BYTES COUNT BLOCKS". For each, runs BLOCKS blocks of COUNT
+all_reduces of BYTES bytes of f32 in --ranks processes (over loopback, one
+thread each), and answers with the microseconds of one all_reduce on rank 0:
+the median of the blocks, after one to warm up.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def measure(size_bytes, count, blocks):
 
 
 def run(rank, ranks, store):
-    # Rank 0 tells the others what it read; no bytes means the end.
+    # Rank 0 broadcasts each line to the others; 0 bytes ends them.
     dist.init_process_group(
         "gloo", init_method="file://" + store, rank=rank, world_size=ranks)
     torch.set_num_threads(1)

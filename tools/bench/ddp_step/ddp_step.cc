@@ -1,16 +1,17 @@
 // Times whole training steps of small models, data parallel in this process,
-// and, in rounds between, PyTorch's: a plain module on one rank, DDP over Gloo
-// on more.
+// and, in alternating rounds, PyTorch's: a plain module on one rank, DDP over
+// Gloo on more.
 //
 //   bazel run //tools/bench/ddp_step -- --python=$HOME/peer/bin/python
 //   ... --case=toy_mlp,mlp_25m --ranks=2      some cases, one number of ranks
 //   ... --seconds=2 --rounds=9                longer, and more often
 //   ... --json                                one JSON object a row
 //
-// Rows: a case's steps per second, by ranks; first_step, from the start of a
-// process to the end of its first step; peak_memory, the largest resident
-// memory (the peer's added over its processes, as its ranks share less);
-// scaling_25m, the time of a 2-rank step of mlp_25m over that of a 1-rank step.
+// Rows: steps per second of a case, by ranks; first_step, the time from the
+// start of a process to the end of its first step; peak_memory, the peak
+// resident memory (the peer's is the sum over its processes, as its ranks share
+// less); scaling_25m, the time of a 2-rank step of mlp_25m over that of a
+// 1-rank step.
 //
 // Ours runs the whole engine: actors, loader, samples gathered from memory. The
 // peer's batch is one fixed tensor, which favours the peer.
@@ -41,8 +42,8 @@ ABSL_FLAG(std::vector<std::string>, case, {},
           "default: all");
 ABSL_FLAG(int, ranks, 0, "ranks, with --case; default: 1 and 2");
 ABSL_FLAG(double, seconds, 1,
-          "of one case, one contestant and one round; mlp_25m has four turns "
-          "of half of it");
+          "time of one case, contestant and round; mlp_25m has four turns of "
+          "half of it");
 ABSL_FLAG(int, rounds, 5, "alternating rounds; the median counts");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
 ABSL_FLAG(std::string, python, "",
@@ -51,10 +52,10 @@ ABSL_FLAG(std::int64_t, inline_bytes, -1,
           "gradient bytes up to which the compute strand reduces; below 0: "
           "measured, as a job does");
 ABSL_FLAG(bool, fuse_updates, true,
-          "reduce and update in one pass where the compute strand reduces");
+          "reduce and update in one pass if the compute strand reduces");
 ABSL_FLAG(std::string, once, "",
-          "first_step or peak_memory: measures one thing of --case in this "
-          "process; the benchmark starts itself so");
+          "first_step or peak_memory: measures that of --case in this process; "
+          "the benchmark starts itself with it");
 
 namespace troupe::bench {
 namespace {
@@ -64,9 +65,9 @@ constexpr char kPeakMemory[] = "peak_memory";
 constexpr int kMemorySteps = 11;
 constexpr const char* kCases[] = {"toy_mlp", "toy_cnn", "mnist_mlp", "mlp_25m"};
 constexpr char kRate[] = "steps/s";
-// Measured in more and shorter turns than the others: a quotient of two times
-// has the noise of both, and where the machine's speed changes between them,
-// only many turns find the middle.
+// This case is measured in more and shorter turns than the others: a quotient
+// of two times has the noise of both, and if the machine's speed changes
+// between them, only the median of many turns is reliable.
 constexpr char kScalingCase[] = "mlp_25m";
 constexpr int kScalingTurns = 4;
 
@@ -77,8 +78,8 @@ absl::StatusOr<actors::JobSpec> MakeJob(const std::string& name, int ranks) {
   return spec;
 }
 
-// Answers when the first step is done, as the peer does: not when the job has
-// been taken down.
+// Answers when the first step has completed, as the peer does, not when the job
+// has shut down.
 class FirstStep : public actors::JobObserver {
  public:
   void OnSteps(absl::Span<const actors::StepReport>) override {
@@ -91,7 +92,7 @@ class FirstStep : public actors::JobObserver {
   bool answered_ = false;
 };
 
-// What a process started by Once() does.
+// Runs the one measurement of a process that OnceRound() started.
 absl::Status RunOnce(const std::string& what, const std::string& name) {
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           MakeJob(name, absl::GetFlag(FLAGS_ranks)));
@@ -128,7 +129,7 @@ class Bench {
       }
     }
     AddScaling();
-    // Memory does not vary: once is enough.
+    // Memory does not vary, so one measurement is enough.
     for (const char* name : kCases) {
       for (int ranks : Ranks()) {
         if (!Wanted(kPeakMemory)) continue;
@@ -178,7 +179,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Measures by a process of its own.
+  // Measures in a new process.
   absl::Status OnceRound(const char* what, const std::string& name, int ranks) {
     const bool time = absl::string_view(what) == kFirstStep;
     Figure& figure = table_.At(absl::StrCat(what, " ", name), ranks,
@@ -197,7 +198,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // What `ask` answers, or the seconds until it did.
+  // Returns the answer of `ask`, or with `time` the seconds until it came.
   template <typename Ask>
   static absl::StatusOr<double> Once(bool time, Ask ask) {
     const auto begin = std::chrono::steady_clock::now();
@@ -207,7 +208,7 @@ class Bench {
     return time ? took.count() : answer;
   }
 
-  // Step times are the inverse of rates.
+  // Adds the row of scaling; step times are the inverse of rates.
   void AddScaling() {
     const Figure* one = table_.Find(kScalingCase, 1, kRate);
     const Figure* two = table_.Find(kScalingCase, 2, kRate);

@@ -1,6 +1,6 @@
-// Times products and convolutions of ResNet-50's and GPT-2's shapes on a GPU:
-// the ops that networks call, beside the library's best algorithm, PyTorch, and
-// what the GPU can do at most.
+// Times matrix products and convolutions with ResNet-50's and GPT-2's shapes on
+// a GPU: the ops that networks call, beside the library's fastest algorithm,
+// PyTorch, and the GPU's roofline.
 //
 //   bazel run --config=cuda //tools/bench/gpu_kernels -- --python=PYTHON
 //   ... --filter=gpt2 --dtype=bf16 --json
@@ -9,12 +9,12 @@
 //   ... --gpus                            lists GPUs and library versions
 //
 // Rows of a case "gpt2 fc f bf16": "/ library" (kernel_timer.h) and "/ torch",
-// microseconds; "/ roof", what is reached of the arithmetic or the bandwidth
-// that binds it (roofline.h). "geomean" rows are means of ratios. Samples
-// alternate between contestants; a figure is a median. Operands of small cases
-// stay in the GPU's cache for all contestants alike.
+// in microseconds; "/ roof", the rate beside the peak of arithmetic or memory
+// that limits it (roofline.h). "geomean" rows are geometric means of ratios.
+// Samples alternate between contestants; a figure is a median. Operands of
+// small cases stay in the GPU's cache for all contestants.
 //
-// f32 is not rounded to TF32 on any side, unless --allow_tf32 says so on all.
+// f32 is not rounded to TF32 on any side; with --allow_tf32, on all sides.
 
 #include <chrono>
 #include <cmath>
@@ -42,12 +42,12 @@ ABSL_FLAG(std::string, device, "cuda:0", "cuda:N, or cpu:0 to try it");
 ABSL_FLAG(std::vector<std::string>, dtype,
           std::vector<std::string>({"bf16", "f32"}), "f32, bf16, or both");
 ABSL_FLAG(std::string, filter, "", "only cases whose name contains this");
-ABSL_FLAG(bool, tiny, false, "tiny cases instead");
+ABSL_FLAG(bool, tiny, false, "run tiny cases instead");
 ABSL_FLAG(bool, allow_tf32, false, "f32 operands may be rounded to TF32");
-ABSL_FLAG(double, seconds, 0.02, "of the GPU, per contestant and round");
+ABSL_FLAG(double, seconds, 0.02, "GPU time per contestant and round");
 ABSL_FLAG(int, rounds, 3, "alternating rounds; the median counts");
 ABSL_FLAG(double, budget_s, 0,
-          "begin no further case after so many seconds; 0: no limit");
+          "begin no further case after this many seconds; 0: no limit");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
 ABSL_FLAG(std::string, python, "", "a Python with PyTorch, to measure it too");
 ABSL_FLAG(bool, gpus, false, "list GPUs and versions, and end");
@@ -57,7 +57,7 @@ namespace {
 
 constexpr double kGiga = 1e9, kTera = 1e12, kMicro = 1e-6;
 
-// Means of the ratios of a kind of row.
+// Geometric means of the ratios, one for each kind of row.
 class GeoMeans {
  public:
   void Add(const std::string& of, const Row& row) {
@@ -143,7 +143,7 @@ class Bench {
     if (peaks_ != nullptr) AddRow("roof", RoofRow(c, dtype, row));
   }
 
-  // What of the bound is reached.
+  // Returns the row that compares the case's rate with its bound.
   Row RoofRow(const KernelCase& c, nn::DType dtype, Row row) const {
     const bool tf32 = absl::GetFlag(FLAGS_allow_tf32);
     const Arithmetic arithmetic = dtype == nn::DType::kBF16 ? Arithmetic::kBF16
@@ -166,7 +166,7 @@ class Bench {
 
   const std::unique_ptr<KernelTimer> timer_;
   const std::unique_ptr<Peer> peer_;
-  const GpuPeaks* const peaks_;  // null: unknown
+  const GpuPeaks* const peaks_;  // null if unknown
   Report& report_;
   std::string dtype_name_;
   GeoMeans means_;
@@ -203,8 +203,8 @@ absl::StatusOr<std::unique_ptr<Peer>> StartPeer(const std::string& program,
       arguments);
 }
 
-// All for which there is time. One that fails says why, and the next follows;
-// that the device has no such op or dtype is no failure.
+// Runs cases until the time budget is spent. If one fails, prints why and goes
+// on with the next; an op or dtype that the device lacks is no failure.
 absl::Status RunCases(const std::vector<KernelCase>& cases, Bench& bench) {
   const double budget_s = absl::GetFlag(FLAGS_budget_s);
   const auto begin = std::chrono::steady_clock::now();
@@ -232,7 +232,7 @@ absl::Status RunCases(const std::vector<KernelCase>& cases, Bench& bench) {
   return first_error;
 }
 
-// "N devices", what they are, and versions.
+// Prints "N devices", a line about each, and library versions.
 void ListGpus() {
   const auto devices = nn::ListCudaDevices();
   if (devices.ok()) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# gpu_kernels' rows, on a CPU; and what it says where it cannot run.
+# Checks gpu_kernels' rows on a CPU, and its messages if it cannot run.
 set -euo pipefail
 die() {
   echo "FAILED: $*" >&2
@@ -24,7 +24,7 @@ grep -q 'is no case' err.txt || die "it says: $(cat err.txt)"
 "$KERNELS" --device=cpu:0 --filter=resnet152 2>err.txt && die "resnet152"
 grep -q "no case's name contains" err.txt || die "it says: $(cat err.txt)"
 
-# Without a GPU, or without CUDA, in words.
+# It says in words that there is no GPU, or no CUDA.
 CUDA_VISIBLE_DEVICES='' "$KERNELS" --tiny 2>err.txt && die "it found a GPU"
 (($(wc -l <err.txt) == 1)) || die "it says: $(cat err.txt)"
 CUDA_VISIBLE_DEVICES='' "$KERNELS" --gpus >rows.txt

@@ -1,4 +1,4 @@
-// A case as a call of its op on tensors that exist.
+// Makes the call of a case's op on given tensors.
 //
 //   const CaseTensors t = {x, w, y};
 //   std::function<absl::Status()> run = CallOf(c, t, kernels);
@@ -14,7 +14,7 @@
 
 namespace troupe::bench {
 
-// Input, weights and output; the case's way says which is written.
+// Input, weights and output; the case's way determines which is written.
 struct CaseTensors {
   nn::Tensor x, w, y;
 };
@@ -30,7 +30,7 @@ inline nn::Shape ShapeOfY(const KernelCase& c) {
   return c.conv ? nn::Shape({c.N, c.P(), c.P(), c.O}) : nn::Shape({c.N, c.M});
 }
 
-// `kernels` outlives what is returned.
+// `kernels` must outlive the returned function.
 std::function<absl::Status()> CallOf(const KernelCase& c, const CaseTensors& t,
                                      nn::Kernels& kernels);
 

@@ -7,11 +7,11 @@
 namespace troupe::bench {
 namespace {
 
-// A layer of a network: its line without the way.
+// A layer of a network: the parts of its line without the way.
 struct Layer {
   const char* name;
   const char* op;       // "linear" or "conv"
-  const char* numbers;  // of its line
+  const char* numbers;  // the numbers in its line
 };
 
 constexpr Layer kLayers[] = {
@@ -105,7 +105,7 @@ absl::StatusOr<KernelCase> ParseKernelCase(absl::string_view text) {
   bool right =
       (linear || line.Is("conv", 7)) && ParseWay(line.direction, c.way);
   for (std::size_t i = 0; i < line.n.size(); ++i) {
-    const std::int64_t least = i == 6 ? 0 : 1;  // a padding may be none
+    const std::int64_t least = i == 6 ? 0 : 1;  // the padding may be 0
     right = right && line.n[i] >= least && line.n[i] <= kExtentMax;
   }
   if (right && !linear) {

@@ -1,18 +1,19 @@
-// The products and convolutions that the gpu_kernels benchmark times: those of
-// ResNet-50 (He et al. 2015, arXiv:1512.03385; batch 64, 224x224) and of GPT-2
-// 124M (Radford et al. 2019; 8 sequences of 1024), forward and both backwards.
+// Matrix products and convolutions that the gpu_kernels benchmark times: those
+// of ResNet-50 (He et al. 2015, arXiv:1512.03385; batch 64, 224x224) and of
+// GPT-2 124M (Radford et al. 2019; 8 sequences of 1024), forward and both
+// backwards.
 //
 //   for (const KernelCase& c : KernelCases()) std::cout << c.name << "\n";
 //   TROUPE_ASSIGN_OR_RETURN(KernelCase c, ParseKernelCase("linear f 8 16 32"));
 //   c.flops, c.Bytes(nn::DType::kBF16);
 //
-// A case's line is that of tools/bench/ops/op_bench_case.h:
+// A case's line has the format of tools/bench/ops/op_bench_case.h:
 //
 //     linear f|bd|bw N K M
 //     conv   f|bd|bw N H C O kernel stride pad
 //
-// Neither has a bias, so that all contestants do the same: what a network adds
-// to them is other kernels' or an epilogue's.
+// Neither has a bias, so that all contestants do the same work: in a network,
+// another kernel or an epilogue adds the bias.
 
 #ifndef TOOLS_BENCH_GPU_KERNELS_KERNEL_CASE_H_
 #define TOOLS_BENCH_GPU_KERNELS_KERNEL_CASE_H_
@@ -41,21 +42,21 @@ struct KernelCase {
   std::int64_t H = 0, C = 0, O = 0;
   nn::Window2d window;
 
-  double flops = 0;        // a multiply-add is two
-  std::int64_t elems = 0;  // of both operands and the result
+  double flops = 0;        // a multiply-add counts as two
+  std::int64_t elems = 0;  // elements of both operands and the result
   std::int64_t P() const { return window.OutH(H); }
-  // Each operand moved once.
+  // Returns the bytes of both operands and the result, each counted once.
   double Bytes(nn::DType dtype) const {
     return static_cast<double>(elems) * static_cast<double>(SizeOf(dtype));
   }
 };
 
-// All cases, those of most weight in a step first.
+// Returns all cases, those that take most of a step first.
 std::vector<KernelCase> KernelCases();
-// One of each kind, tiny: to try the benchmark.
+// Returns a tiny case of each kind, to try the benchmark.
 std::vector<KernelCase> TinyKernelCases();
 
-// A case named by its line.
+// Parses the line of a case.
 //   kInvalidArgument: no such line; or extents below 1 or above kExtentMax.
 constexpr std::int64_t kExtentMax = 1 << 20;
 absl::StatusOr<KernelCase> ParseKernelCase(absl::string_view line);

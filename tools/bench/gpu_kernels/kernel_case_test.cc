@@ -51,7 +51,7 @@ TEST(KernelCase, BothNetworksAreThereWithTheirWork) {
     }
     if (c.name.rfind("resnet50", 0) == 0) ++resnet;
   }
-  // A layer's four products and the head: 7.08M and 38.6M weights.
+  // The four products of a layer and the head have 7.08M and 38.6M weights.
   EXPECT_DOUBLE_EQ(gpt2_flops, 2.0 * 8192 * (12 * 768 * 768 + 768 * 50304));
   EXPECT_EQ(resnet, 3 * 23);  // its distinct convolutions, three ways
   EXPECT_THAT(TinyKernelCases().front().name, StartsWith("tiny"));

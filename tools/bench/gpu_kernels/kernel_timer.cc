@@ -13,7 +13,7 @@
 namespace troupe::bench {
 namespace {
 
-// The same benchmark on one thread of a CPU, to try it without a GPU.
+// Runs the benchmark on one thread of a CPU, to try it without a GPU.
 class CpuTimer final : public KernelTimer {
  public:
   CpuTimer() : kernels_(nn::CreateCpuKernels({})) {}

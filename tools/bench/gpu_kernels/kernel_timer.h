@@ -1,5 +1,5 @@
-// Times one case on one device: Troupe's own op, and the best algorithm that
-// the device's library has.
+// Times one case on one device: Troupe's own op, and the fastest algorithm of
+// the device's library.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<KernelTimer> timer,
 //                           OpenKernelTimer("cuda:0", /*allow_tf32=*/false));
@@ -8,9 +8,9 @@
 //     TROUPE_ASSIGN_OR_RETURN(KernelTimes times, timer->Measure(0.05));
 //   }
 //
-// Troupe's op is the one that a network calls, with the algorithm that it has
-// chosen by measuring; "the library" is the fastest of many more algorithms,
-// with more workspace, called directly on operands that lie as it likes best.
+// Troupe's op is the one that a network calls, with the algorithm that its
+// autotuning chose. "The library" is the fastest of many more algorithms, with
+// more workspace, called directly on operands in the layout that suits it best.
 //
 // Threads: one.
 
@@ -28,31 +28,32 @@
 
 namespace troupe::bench {
 
-// Microseconds of a run, one for each sample.
+// Time of a run in microseconds, one value for each sample.
 struct KernelTimes {
   std::vector<double> ours;
-  std::vector<double> library;  // none where there is no other algorithm
+  std::vector<double> library;  // empty if there is no other algorithm
 };
 
 class KernelTimer {
  public:
   virtual ~KernelTimer() = default;
 
-  // "cuda:0, NVIDIA H200, ..."; empty where the CPU computes.
+  // Returns "cuda:0, NVIDIA H200, ..."; empty if the CPU computes.
   virtual std::string Gpu() const = 0;
-  // Memory, operands and choices of algorithms for what Measure() measures.
-  //   kUnimplemented: the device has no such op; says which.
+  // Allocates memory, fills operands and chooses algorithms for Measure().
+  //   kUnimplemented: the device has no such op; the message names it.
   virtual absl::Status Prepare(const KernelCase& c, nn::DType dtype) = 0;
-  // About `seconds` for each contestant, in turns.
+  // Measures the contestants in turns, for about `seconds` each.
   virtual absl::StatusOr<KernelTimes> Measure(double seconds) = 0;
 };
 
+// Opens the timer of a device, "cuda:0" or "cpu:0".
 //   kInvalidArgument: no such device.
 //   kUnavailable:     no driver, no such GPU, or built without CUDA.
 absl::StatusOr<std::unique_ptr<KernelTimer>> OpenKernelTimer(
     const std::string& device, bool allow_tf32);
 
-// What OpenKernelTimer() does for a GPU; in a build without CUDA it says so.
+// OpenKernelTimer() for a GPU; returns kUnavailable in a build without CUDA.
 absl::StatusOr<std::unique_ptr<KernelTimer>> OpenCudaTimer(nn::Device device,
                                                            bool allow_tf32);
 

@@ -7,10 +7,10 @@
 namespace troupe::bench {
 namespace {
 
-// The first whose name is part of the GPU's counts. Sources: NVIDIA's data
-// sheets "H200 Tensor Core GPU", "H100 Tensor Core GPU" (SXM5 and PCIe) and
-// "A100 Tensor Core GPU"; theirs for matrix units are with sparsity, which is
-// twice what is here.
+// The first entry whose name is part of the GPU's is used. Sources: NVIDIA's
+// data sheets "H200 Tensor Core GPU", "H100 Tensor Core GPU" (SXM5 and PCIe)
+// and "A100 Tensor Core GPU". Their rates of tensor cores are with sparsity,
+// twice those here.
 constexpr GpuPeaks kPeaks[] = {
     {"H200", 66.9, 494.7, 989.4, 4800},
     {"H100 PCIe", 51.2, 378, 756, 2000},

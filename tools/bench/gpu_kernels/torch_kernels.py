@@ -1,12 +1,13 @@
-"""The cases of kernel_case.h in PyTorch: reads lines, answers times.
+"""Times the cases of kernel_case.h in PyTorch: reads lines, answers times.
 
     torch_kernels.py --device=cuda [--allow_tf32]     (or cpu, to try it)
 
     stdin:   <seconds> <dtype> <case line>      stdout:   <us, a median>
 
-"nan" where PyTorch does not run it; the reason is on standard error. Images and
-weights of convolutions are channels_last, algorithms chosen by
-cudnn.benchmark; a backward op is the function that autograd calls.
+The answer is "nan" if PyTorch does not run the case; the reason is on standard
+error. Images and weights of convolutions are channels_last, and
+cudnn.benchmark chooses the algorithms. A backward op is the function that
+autograd calls.
 """
 
 import argparse
@@ -87,7 +88,7 @@ def main():
     torch.backends.cudnn.allow_tf32 = options.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = options.allow_tf32
     time_us = cuda_us if options.device == "cuda" else cpu_us
-    key, run = None, None  # the last case's tensors alone take memory
+    key, run = None, None  # only the last case's tensors are kept in memory
     for line in sys.stdin:
         seconds, dtype, *words = line.split()
         try:

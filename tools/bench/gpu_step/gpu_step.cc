@@ -1,5 +1,5 @@
-// Times training steps on a GPU; in rounds between, PyTorch's. By default those
-// of small models, where the cost is the step's overhead and not arithmetic.
+// Times training steps on a GPU, and, in alternating rounds, PyTorch's. The
+// default cases are small models, whose steps cost overhead, not arithmetic.
 //
 //   bazel run --config=cuda //tools/bench/gpu_step -- --python=$(which python3)
 //   ... --case=toy_cnn --dtype=bf16           some cases, one dtype
@@ -10,13 +10,13 @@
 //
 // A row "toy_cnn f32 graphs / torch eager" has Troupe's time of a step that is
 // captured in CUDA graphs beside that of PyTorch run eagerly: medians of
-// alternating rounds. Behind it, Troupe's samples or tokens a second, and its
-// model FLOPs (tools/bench/nn/step_work.h). Troupe runs the whole engine
+// alternating rounds. Its note has Troupe's samples or tokens per second, and
+// its model FLOPs (tools/bench/nn/step_work.h). Troupe runs the whole engine
 // (actors, loader, samples gathered from memory and copied to the GPU); the
-// peer's batch is one fixed tensor on the GPU, and it uses what makes it fast
-// (torch_step.py). No TF32 on either side. bf16: all parameters and
-// activations; "autocast graphs" and "autocast compile" are PyTorch's autocast
-// instead, with parameters in f32.
+// peer's batch is one fixed tensor on the GPU, and the peer uses its fastest
+// settings (torch_step.py). Neither side uses TF32. bf16 holds for all
+// parameters and activations; "autocast graphs" and "autocast compile" are
+// PyTorch's autocast instead, with parameters in f32.
 
 #include <chrono>
 #include <cmath>
@@ -51,10 +51,10 @@ ABSL_FLAG(std::vector<std::string>, case, {},
 ABSL_FLAG(std::vector<std::string>, dtype,
           std::vector<std::string>({"f32", "bf16"}), "f32, bf16, or both");
 ABSL_FLAG(std::string, device, "cuda:0", "cuda:N or cpu:0");
-ABSL_FLAG(double, seconds, 1, "of one contestant in one round");
+ABSL_FLAG(double, seconds, 1, "time of one contestant in one round");
 ABSL_FLAG(int, rounds, 3, "alternating rounds; the median counts");
 ABSL_FLAG(double, budget_s, 0,
-          "begin no further case after so many seconds; 0: no limit");
+          "begin no further case after this many seconds; 0: no limit");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
 ABSL_FLAG(std::string, python, "", "a Python with PyTorch, to measure it too");
 ABSL_FLAG(std::vector<std::string>, peer_modes,
@@ -67,7 +67,7 @@ namespace {
 
 struct OwnMode {
   std::string name;
-  std::string cuda_graphs;  // as train.cuda_graphs has it
+  std::string cuda_graphs;  // value of train.cuda_graphs
 };
 
 std::vector<OwnMode> OwnModes() {
@@ -85,7 +85,7 @@ std::vector<std::string> PeerModes(const std::string& dtype) {
   return modes;
 }
 
-// What a step is: how many of what, and how much arithmetic.
+// Work of a step: the number of samples or tokens, and the arithmetic.
 struct Work {
   const char* unit = "samples";
   double units = 0;
@@ -104,7 +104,7 @@ absl::StatusOr<Work> WorkOf(const actors::JobSpec& spec) {
   return work;
 }
 
-// "512000 tokens/s, 438 TFLOP/s".
+// Returns "512000 tokens/s, 438 TFLOP/s".
 std::string Describe(const Work& work, double micros) {
   return absl::StrFormat("%.6g %s/s, %.3g TFLOP/s", work.units / micros * 1e6,
                          work.unit, work.flops / micros * 1e-6);
@@ -112,7 +112,7 @@ std::string Describe(const Work& work, double micros) {
 
 double MicrosPerStep(double steps_per_second) { return 1e6 / steps_per_second; }
 
-// Times in microseconds by mode, one a round; none where it does not run.
+// Times in microseconds by mode, one per round; none if the mode does not run.
 using Times = std::map<std::string, std::vector<double>>;
 
 class Bench {
@@ -154,7 +154,7 @@ class Bench {
           const double rate,
           peer_->Measure(absl::StrCat(name, " ", dtype, " ", mode, " ",
                                       absl::GetFlag(FLAGS_seconds))));
-      // How it says that it cannot (torch_step.py).
+      // The peer answers NaN if it does not run the mode (torch_step.py).
       if (std::isfinite(rate)) theirs_[mode].push_back(MicrosPerStep(rate));
     }
     return absl::OkStatus();
@@ -185,7 +185,7 @@ class Bench {
   Times ours_, theirs_;
 };
 
-// "cuda:0, NVIDIA H200, ..."; empty where the CPU computes.
+// Returns "cuda:0, NVIDIA H200, ..."; empty if the CPU computes.
 absl::StatusOr<std::string> DescribeDevice(const std::string& text) {
   TROUPE_ASSIGN_OR_RETURN(const nn::Device device, nn::Device::Parse(text));
   if (device.is_host()) return "";
@@ -205,8 +205,8 @@ absl::StatusOr<std::unique_ptr<Peer>> StartPeer(const std::string& program,
                      {absl::StrCat("--device=", on_gpu ? "cuda" : "cpu")});
 }
 
-// All cases for which there is time. One that fails says why, and the next one
-// follows.
+// Runs cases until the time budget is spent. If one fails, prints why and goes
+// on with the next.
 absl::Status RunCases(Bench& bench) {
   std::vector<std::string> names = absl::GetFlag(FLAGS_case);
   if (names.empty()) names = {"toy_mlp", "toy_cnn", "mnist_mlp"};

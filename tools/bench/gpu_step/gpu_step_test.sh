@@ -1,5 +1,5 @@
 #!/bin/bash
-# gpu_step's rows, on a CPU; and what it says where it cannot run.
+# Checks gpu_step's rows on a CPU, and its messages if it cannot run.
 set -euo pipefail
 die() {
   echo "FAILED: $*" >&2
@@ -13,7 +13,7 @@ readonly STEP=tools/bench/gpu_step/gpu_step
 grep -q '^{"bench":"gpu_step","case":"toy_mlp f32 eager","ranks":1,"unit":"us/step","ours":[0-9.]*,"peer":null' \
   rows.txt || die "no row: $(cat rows.txt)"
 
-# What does not run is told, and what comes after it runs.
+# A case that does not run is reported, and the next one runs.
 code=0
 "$STEP" --device=cpu:0 --dtype=f32 --case=toy_gpt,toy_mlp --seconds=0.2 \
   --rounds=1 --json >rows.txt 2>err.txt || code=$?

@@ -1,11 +1,10 @@
-"""The peer of the gpu_step benchmark: steps of PyTorch on a GPU.
+"""The peer of the gpu_step benchmark: times steps of PyTorch on a GPU.
 
     torch_step.py --device=cuda          (or cpu, to try the script)
 
-A question is a line "CASE DTYPE MODE SECONDS"; the answer is the steps per
-second, the median of ten blocks, or of as many as there are steps in the time;
-or "nan" where PyTorch does not run it so; the reason is on standard error.
-Modes:
+A question is a line "CASE DTYPE MODE SECONDS". The answer is the steps per
+second: the median of ten blocks, or of fewer if the time has fewer steps. It is
+"nan" if PyTorch does not run the mode; the reason is on standard error. Modes:
 
     eager             as written
     compile           torch.compile of forward and loss
@@ -13,10 +12,10 @@ Modes:
     autocast_compile  as compile, under bf16 autocast with parameters in f32
     autocast_graphs   as graphs, likewise
 
-What makes PyTorch fast is on everywhere: fused optimizers, gradients set to
-None, cudnn.benchmark, channels_last for images, its own attention. No TF32, as
-in Troupe. The batch is one fixed tensor on the GPU, and the loss is never read.
-The models are those of train_case.h, as torch_train.py has them.
+All modes use PyTorch's fast settings: fused optimizers, gradients set to None,
+cudnn.benchmark, channels_last for images, its own attention. There is no TF32,
+as in Troupe. The batch is one fixed tensor on the GPU, and the loss is never
+read. The models are those of train_case.h, from torch_train.py.
 """
 
 import argparse
@@ -33,11 +32,11 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import torch_train  # pylint: disable=wrong-import-position
 
 BLOCKS = 10
-WARM_UP_STEPS = 11  # what torch.cuda.graph's manual asks for, and DDP's
+WARM_UP_STEPS = 11  # required by the manuals of torch.cuda.graph and DDP
 
 
 class Training:
-    """One case in one mode, ready to step."""
+    """The model, optimizer and batch of one case in one mode."""
 
     def __init__(self, device, case, dtype, mode):
         if mode.endswith("graphs") and device == "cpu":
@@ -107,7 +106,7 @@ def synchronize(device):
 
 
 def rate(training, seconds):
-    # How many steps a block has: found in a warm-up of a quarter of the time.
+    # A warm-up of a quarter of the time determines the steps of a block.
     warm_end = time.perf_counter() + seconds / 4
     count, took = 1, training.time(1)
     while time.perf_counter() < warm_end:
@@ -126,7 +125,7 @@ def answers(device, lines):
         case, dtype, mode, seconds = line.split()
         key = case, dtype, mode
         if present != (case, dtype):
-            # A large one's memory is for the next.
+            # Frees the memory of the last case for the next one.
             present = case, dtype
             trainings.clear()
             training = None

@@ -1,16 +1,17 @@
-// Times the links between two processes, and, in rounds between, a bare socket
-// that carries as many bytes: TCP over loopback beside the link over TCP, a
-// Unix stream beside the one through shared memory.
+// Times the links between two processes, and, in alternating rounds, a bare
+// socket that carries as many bytes: TCP over loopback beside the TCP link, a
+// Unix stream beside the link through shared memory.
 //
 //   bazel run -c opt //tools/bench/links
-//   ... --rounds=15 --json             one JSON object a line
+//   ... --rounds=15 --json             one JSON object per line
 //   ... --rate=10gbit                  TCP between two hosts of network
 //                                      namespaces, whose link has that rate
 //
-// "48 B" and its like are half a round trip of a frame with such a payload,
-// both ends busy looking for it; "25 MB in 256 KB" is how fast such frames go
-// one way, into memory that the receiver chose. A round is cut into blocks, and
-// its figure is their median; a case's is that of its rounds.
+// "48 B" is half the round trip of a frame with that payload, while both ends
+// busy-poll; likewise the other sizes. "25 MB in 256 KB" is the throughput of
+// 256 KB frames in one direction, into memory that the receiver chose. A round
+// is divided into blocks, and its figure is their median; that of a case is the
+// median of its rounds.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -44,21 +45,21 @@
 
 ABSL_FLAG(int, rounds, 7, "rounds of each case; the median counts");
 ABSL_FLAG(std::string, rate, "",
-          "of the link between two hosts of network namespaces, as tc(8) has "
-          "it, for TCP; needs root. Empty: loopback");
+          "rate of the link between two hosts of network namespaces, in the "
+          "notation of tc(8), for TCP; needs root. Empty: loopback");
 ABSL_FLAG(bool, json, false, "print one JSON object a line");
 
 namespace troupe::bench {
 namespace {
 
 constexpr std::size_t kBytesMax = 1 << 20;
-// Blocks in a round, after one to warm up.
+// Number of blocks in a round, after one to warm up.
 constexpr int kBlocks = 15;
 constexpr int kStreamFrames = 100;
 constexpr std::size_t kStreamBytes = 256 << 10;
 
-// One end of what carries messages; all that one end sends has been taken over
-// when Receive() returns at the other.
+// One end of a connection that carries messages. When Receive() returns at the
+// other end, the sender may reuse the memory of that message.
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -130,7 +131,7 @@ Sockets UnixSockets() {
   return {base::OwnedFd(ends[0]), base::OwnedFd(ends[1])};
 }
 
-// Null without --rate.
+// Returns the hosts joined at --rate; null without that flag.
 const network::NetworkHosts* Hosts() {
   static const auto* const hosts = [] {
     network::NetworkOptions options;
@@ -148,7 +149,7 @@ const network::NetworkHosts* Hosts() {
   return hosts;
 }
 
-// A socket belongs to the host where it is made.
+// Runs `make` on a host: a socket belongs to the host that creates it.
 void OnHost(int host, const std::function<void()>& make) {
   if (Hosts() == nullptr) return make();
   std::thread([host, &make] {
@@ -171,7 +172,7 @@ Sockets TcpSockets() {
   return sockets;
 }
 
-// Made before the fork, so that either process takes its end.
+// Both ends of a connection, made before the fork; each process takes one.
 using Wires = std::pair<std::unique_ptr<Wire>, std::unique_ptr<Wire>>;
 
 Wires TcpLinks() {
@@ -205,7 +206,7 @@ Wires BareUnix() { return Bare(UnixSockets()); }
 struct Case {
   const char* name;
   std::size_t bytes;
-  int repeats;  // in one block
+  int repeats;  // number of runs in one block
   bool stream;
 };
 
@@ -217,7 +218,7 @@ constexpr Case kCases[] = {
     {"25 MB in 256 KB", kStreamBytes, 1, true},
 };
 
-// The part of process `me`, 0 or 1, once.
+// Runs the case once, as process `me`, 0 or 1.
 void Exchange(const Case& c, int me, Wire& wire, char* memory) {
   if (!c.stream) {
     if (me == 0) wire.Send(memory, c.bytes);
@@ -233,7 +234,7 @@ void Exchange(const Case& c, int me, Wire& wire, char* memory) {
   if (me == 1) wire.Send(memory, 1);
 }
 
-// Microseconds of half a round trip, or GB/s.
+// Returns half a round trip in microseconds, or the throughput in GB/s.
 double Measure(const Case& c, Wires (*make)()) {
   Wires wires = make();
   const std::unique_ptr<char[]> memory(new char[2 * kBytesMax]());
@@ -276,7 +277,7 @@ void Run() {
       std::vector<double> ours;
       std::vector<double> theirs;
       for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
-        // Ours first, then theirs first.
+        // Ours runs first in even rounds, theirs in odd ones.
         if (round % 2 == 0) ours.push_back(Measure(c, transport.ours));
         theirs.push_back(Measure(c, transport.theirs));
         if (round % 2 == 1) ours.push_back(Measure(c, transport.ours));

@@ -15,15 +15,15 @@ namespace troupe::bench {
 namespace {
 
 constexpr char kUnit[] = "of step";
-// Ops that take less of a step are in the sums alone.
+// Ops that take less of a step than this have no row, but count in the sums.
 constexpr double kRowShareMin = 0.01;
 
-// A rank's step, op by op: seconds, and of them those of ops.
+// Times of a rank's step in seconds: the whole, and that of ops.
 struct TimedStep {
   double seconds = 0;
   double products = 0;
   double others = 0;
-  std::vector<tools::OpClock::Time> ops;  // calls are those of a step
+  std::vector<tools::OpClock::Time> ops;  // their calls are those of a step
 
   double outside() const { return seconds - products - others; }
 };
@@ -56,7 +56,8 @@ void AddRow(const std::string& name, int ranks, double share,
   figure.note = note;
 }
 
-// What a step of several ranks takes beyond one rank's, as parts of the latter.
+// Adds the rows of the time that a step of several ranks takes beyond that of
+// one rank, as fractions of the latter.
 void AddLonger(const std::string& label, int ranks, const TimedStep& one,
                const TimedStep& step, FigureTable& table) {
   const auto add = [&](const char* name, double more,

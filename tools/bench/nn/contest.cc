@@ -16,7 +16,7 @@ namespace {
 constexpr char kRate[] = "steps/s";
 constexpr char kScaling[] = "x 1 rank";
 
-// The key with the highest median; empty where there is none.
+// Returns the mode with the highest median; empty if there is none.
 std::string BestOf(const std::map<std::string, std::vector<double>>& rates) {
   std::string best;
   double best_rate = 0;
@@ -133,7 +133,7 @@ void Contest::AddRates(int ranks) {
   }
 }
 
-// "61.2 GFLOP/s, 0.35 of the peak; torch 0.16: compile 5.1, eager 4.0"
+// Returns "61.2 GFLOP/s, 0.35 of the peak; torch 0.16: compile 5.1, eager 4.0".
 std::string Contest::Note(const Side& side, const std::string& best) const {
   const double gflops = Gflops(Median(side.ours));
   const double peak = Median(peaks_);
@@ -157,7 +157,7 @@ void Contest::AddScaling(int ranks) {
   const Figure* many = table_.Find(what_.Label(), ranks, kRate);
   if (ranks == 1 || one == nullptr || many == nullptr) return;
   Figure& scaling = table_.At(what_.Label(), ranks, kScaling, Better::kLower);
-  // Round by round: both sides of a quotient saw the machine at one time.
+  // Quotients are taken within a round, when the machine's speed was the same.
   for (std::size_t i = 0; i < one->ours.size(); ++i) {
     scaling.ours.push_back(one->ours[i] / many->ours[i]);
   }

@@ -1,19 +1,19 @@
-// One case of the nn benchmark in one precision: rounds of our steps and of
-// PyTorch's, on one rank and on several, and the rows that come of them.
+// One case of the nn benchmark in one precision: measures rounds of our steps
+// and of PyTorch's, on one rank and on several, and adds their rows.
 //
 //   Contest contest({"resnet18", "bf16"}, {}, torch, table);
 //   TROUPE_RETURN_IF_ERROR(contest.Run());
 //   table.Print();
 //
-// A round measures one number of ranks after the other, ours first and then
-// PyTorch's, in the next round the other way round. On the first number of
-// ranks PyTorch runs in all its modes, and the best one by the median over the
-// rounds is the peer; on the others it runs in the mode that was the best of
-// the first round, or the next best that works there.
+// A round measures each number of ranks in turn, ours first and then PyTorch's;
+// the next round does so in the reverse order. On the first number of ranks
+// PyTorch runs in all its modes, and the best one by the median over the rounds
+// is the peer. On the others it runs in the best mode of the first round, or in
+// the next best one that works there.
 //
 // Rows, all named after case and precision: steps/s for each number of ranks,
 // with the GFLOP/s of a rank and the fraction of the core's peak; and "x 1
-// rank", the time of a step on so many ranks over that on one.
+// rank", the time of a step on several ranks over that on one.
 
 #ifndef TOOLS_BENCH_NN_CONTEST_H_
 #define TOOLS_BENCH_NN_CONTEST_H_
@@ -35,9 +35,9 @@ struct CaseAndPrecision {
   std::string precision;  // "f32", "bf16"
 
   bool is_bf16() const { return precision == "bf16"; }
-  // "resnet18 bf16"
+  // Returns "resnet18 bf16".
   std::string Label() const { return name + " " + precision; }
-  // The job on so many ranks; errors of MakeTrainJob().
+  // Returns the job on `ranks` ranks. Errors: those of MakeTrainJob().
   absl::StatusOr<actors::JobSpec> Job(
       int ranks, std::vector<std::string> settings = {}) const;
 };
@@ -45,12 +45,12 @@ struct CaseAndPrecision {
 struct ContestOptions {
   std::vector<int> ranks = {1, 2};
   int rounds = 5;
-  double seconds = 2;  // of one contestant and mode in one round
+  double seconds = 2;  // time of one contestant and mode in one round
 };
 
 class Contest {
  public:
-  // `torch` and `table` outlive the contest.
+  // `torch` and `table` must outlive the contest.
   Contest(CaseAndPrecision what, ContestOptions options, TorchTrain& torch,
           FigureTable& table)
       : what_(std::move(what)),
@@ -58,17 +58,18 @@ class Contest {
         torch_(torch),
         table_(table) {}
 
-  // Errors of a job, or of the peer's process.
+  // Measures all rounds and adds the rows.
+  //   Errors: those of a job, or of the peer's process.
   absl::Status Run();
 
  private:
-  using Rates = std::vector<double>;  // steps per second, by round
+  using Rates = std::vector<double>;  // steps per second of each round
 
-  // What was measured on one number of ranks.
+  // Measurements on one number of ranks.
   struct Side {
     Rates ours;
-    std::map<std::string, Rates> torch;  // by mode
-    // To measure in the next round: those that gave no number are left out.
+    std::map<std::string, Rates> torch;  // key: mode
+    // Modes to measure in the next round, without those that do not run.
     std::vector<std::string> modes;
   };
 
@@ -76,7 +77,7 @@ class Contest {
   absl::Status MeasureOurs(int ranks);
   absl::Status MeasureTorch(int ranks);
   bool IsFirst(int ranks) const { return ranks == options_.ranks.front(); }
-  // Best first, where that is known.
+  // Returns PyTorch's modes to measure, best first if that is known.
   std::vector<std::string> ModesFor(int ranks) const;
   void AddRates(int ranks);
   void AddScaling(int ranks);
@@ -88,10 +89,10 @@ class Contest {
   TorchTrain& torch_;
   FigureTable& table_;
 
-  std::map<int, actors::JobSpec> jobs_;  // by ranks
+  std::map<int, actors::JobSpec> jobs_;  // key: number of ranks
   std::map<int, Side> sides_;
-  double flops_ = 0;           // of a step of one rank
-  std::vector<double> peaks_;  // GFLOP/s of a core, by round
+  double flops_ = 0;           // work of a step of one rank
+  std::vector<double> peaks_;  // peak of a core in GFLOP/s, by round
   bool native_peak_ = true;
   bool has_images_ = false;
 };

@@ -1,5 +1,5 @@
-// Times whole training steps of models on the CPU, one thread a rank, and, in
-// rounds between, PyTorch's.
+// Times whole training steps of models on the CPU, one thread per rank, and, in
+// alternating rounds, PyTorch's.
 //
 //   bazel run //tools/bench/nn -- --python=$HOME/peer/bin/python
 //   ... --case=resnet18,gpt --precision=bf16     some rows
@@ -14,11 +14,11 @@
 // best of eager, channels_last and torch.compile, with autocast for bf16; DDP
 // over Gloo on several ranks; its batch is one fixed tensor, which favours it.
 //
-// Rows: contest.h has those of time, breakdown.h those of --breakdown. With
-// --memory, on one rank and each in a process of its own: peak_memory, how much
-// the largest resident memory of eleven steps exceeds that of the idle process
-// (before the model is made, PyTorch imported); and of 12 layers of GPT
-// saved_activations (saved_activations.h), with every block recomputed, too.
+// contest.h describes the rows of time, breakdown.h those of --breakdown. Each
+// row of --memory is measured on one rank in a new process: peak_memory, the
+// peak resident memory of eleven steps above that of the idle process (before
+// the model is made, with PyTorch imported); and saved_activations
+// (saved_activations.h) of 12 layers of GPT, also with every block recomputed.
 
 #include <cstdio>
 #include <string>
@@ -52,14 +52,14 @@ ABSL_FLAG(std::vector<std::string>, precision,
 ABSL_FLAG(std::vector<std::string>, ranks, std::vector<std::string>({"1", "2"}),
           "numbers of ranks");
 ABSL_FLAG(int, rounds, 5, "alternating rounds; the median counts; 0: no times");
-ABSL_FLAG(double, seconds, 2, "of one contestant, and mode of it, in a round");
+ABSL_FLAG(double, seconds, 2, "time of one contestant and mode in a round");
 ABSL_FLAG(bool, memory, false, "measure memory, too");
-ABSL_FLAG(bool, breakdown, false, "say where our step's time goes, too");
+ABSL_FLAG(bool, breakdown, false, "break down the time of our step, too");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
 ABSL_FLAG(std::string, python, "", "a Python with PyTorch, to measure it, too");
 ABSL_FLAG(std::string, once, "",
           "memory_growth: measures --case in this process; the benchmark "
-          "starts itself so");
+          "starts itself with it");
 
 namespace troupe::bench {
 namespace {
@@ -77,8 +77,8 @@ constexpr char kUsage[] =
 
 constexpr char kMemoryGrowth[] = "memory_growth";
 constexpr int kMemorySteps = 11;
-// Batches that a job has to choose from where memory counts: its samples would
-// be more than all else. The peer has one.
+// Number of batches in the data set when memory is measured: with more, the
+// samples would take more memory than all else. The peer has one.
 constexpr int kMemoryBatches = 2;
 
 constexpr const char* kTimedCases[] = {"resnet18", "resnet50", "vgg11",
@@ -88,7 +88,7 @@ constexpr char kSaves[] = "gpt12";
 constexpr char kRecomputes[] = "gpt12_recomputed";
 
 struct Options {
-  std::vector<std::string> timed, measured;  // cases; for memory
+  std::vector<std::string> timed, measured;  // cases for time, for memory
   std::vector<std::string> precisions;
   ContestOptions contest;
 };
@@ -123,7 +123,7 @@ absl::StatusOr<Options> ReadFlags() {
   return options;
 }
 
-// What a process does that is started for one figure.
+// Measures the one figure that this process was started for.
 absl::Status RunOnce(const CaseAndPrecision& what) {
   const double idle_mib = tools::MemoryMiB();
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, what.Job(/*ranks=*/1));
@@ -145,7 +145,7 @@ class Bench {
         table_("nn", absl::GetFlag(FLAGS_json) ? Report::Form::kJson
                                                : Report::Form::kTable) {}
 
-  // A row that fails says why, and the next ones follow.
+  // Measures all rows. If one fails, prints why and goes on with the next.
   absl::Status Run() {
     for (const std::string& precision : options_.precisions) {
       for (const std::string& name : options_.timed) {
@@ -213,7 +213,8 @@ class Bench {
                      /*ranks=*/1, "MiB", Better::kLower);
   }
 
-  // What recomputing every block leaves of the activations.
+  // Adds the fraction of the activations that is left if every block is
+  // recomputed.
   void AddRecomputed(const std::string& precision) {
     const Figure& all = Saved({kSaves, precision});
     const Figure& left = Saved({kRecomputes, precision});

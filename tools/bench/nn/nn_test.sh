@@ -1,5 +1,5 @@
 #!/bin/bash
-# The rows of the nn benchmark, without a peer and beside one that is a script.
+# Checks the rows of the nn benchmark, without a peer and with a script as peer.
 set -euo pipefail
 die() {
   echo "FAILED: $*" >&2
@@ -7,8 +7,8 @@ die() {
 }
 readonly NN=tools/bench/nn/nn
 
-# PyTorch that answers at once: so many steps a second in each mode, and "nan"
-# in one that it does not run.
+# A fake PyTorch that answers at once: a fixed number of steps per second in each
+# mode, and "nan" in one that it does not run.
 cat >torch.sh <<'END'
 #!/bin/bash
 case "$*" in
@@ -50,7 +50,7 @@ for precision in ("f32", "bf16"):
         "at the peak", "slower products", "other ops", "outside ops"))
     assert abs(whole - 1) < 1e-6, parts
     assert parts[label + " LinearForward"] > 0, parts
-    # And so does what two ranks take beyond one.
+    # So do the parts of the time that two ranks take beyond one.
     parts = {row["case"]: row["ours"] for row in rows
              if row["unit"] == "of step" and row["ranks"] == 2}
     rest = sum(parts["%s longer %s" % (label, part)]
@@ -74,7 +74,7 @@ assert rows["toy_cnn f32", 2, "x 1 rank"]["peer"] == 1, rows
 memory = rows["peak_memory toy_cnn f32", 1, "MiB"]
 assert 1 < memory["ours"] < 500 and memory["peer"] == 1000, memory
 assert len(rows) == 4, rows
-# A mode that does not run is asked for once; two ranks have the best one.
+# A mode that does not run is measured once; two ranks use the best mode.
 asked = [line.split() for line in open("questions.txt")]
 modes = [(line[0], line[3]) for line in asked]
 assert modes == [
@@ -84,14 +84,14 @@ assert modes == [
     ("--ranks=2", "compile")], modes
 END
 
-# A table, for people.
+# Without --json it prints a table.
 "$NN" --case=toy_mlp --precision=f32 --ranks=1 --seconds=0.1 --rounds=1 \
   --python=./torch.sh >table.txt
 grep -Eq '^toy_mlp f32 +1 +steps/s +[0-9.]+ +20.00 +[0-9.]+  .* GFLOP/s, .* of the (f32 )?peak.*; torch [0-9.e-]*: compile 20, eager 10$' \
   table.txt || die "no row: $(cat table.txt)"
 grep -q 'A ratio above 1' table.txt || die "it says: $(cat table.txt)"
 
-# What cannot run is told, and what comes after it runs.
+# A case that does not run is reported, and the next one runs.
 code=0
 "$NN" --case=toy_gpt,toy_mlp --precision=f32 --ranks=1 --seconds=0.1 \
   --rounds=1 --json >rows.txt 2>err.txt || code=$?

@@ -19,7 +19,7 @@ struct Batch {
   nn::Tensor inputs, targets;
 };
 
-// The floats of `loaded` as the job's dtype, integers as they are.
+// Returns floats of `loaded` converted to `dtype`, and integers unchanged.
 absl::StatusOr<nn::Tensor> InDType(const nn::Tensor& loaded, nn::DType dtype,
                                    nn::Kernels& kernels) {
   if (!nn::IsFloating(loaded.dtype()) || loaded.dtype() == dtype) return loaded;
@@ -30,7 +30,7 @@ absl::StatusOr<nn::Tensor> InDType(const nn::Tensor& loaded, nn::DType dtype,
   return converted;
 }
 
-// A rank's first samples.
+// Loads a rank's first batch.
 absl::StatusOr<Batch> LoadBatch(const actors::JobSpec& spec,
                                 nn::Kernels& kernels) {
   const data::SampleSpec& sample = spec.train->spec();
@@ -82,7 +82,7 @@ absl::StatusOr<double> SavedActivationMiB(const actors::JobSpec& spec) {
     if (!ctx.ok()) return ctx.status();
     return (bytes() - before) / (1 << 20);
   };
-  // The first one leaves behind what kernels keep for their own use.
+  // The first forward allocates the memory that kernels keep between calls.
   TROUPE_RETURN_IF_ERROR(forward().status());
   return forward();
 }

@@ -1,11 +1,11 @@
-// How much of a forward backward finds kept, measured: the memory that tensors
-// have taken when a forward of a rank's batch is done, tape and loss included.
+// Measures the activation memory that a forward saves for backward: the memory
+// of tensors after a forward of a rank's batch, including tape and loss.
 //
 //   TROUPE_ASSIGN_OR_RETURN(double mib, SavedActivationMiB(spec));
 //
-// The batch itself, parameters, buffers and what kernels keep from call to call
-// do not count. Nothing runs but two forwards, of which the second counts,
-// without actors, on the kernels of the job.
+// The batch itself, parameters, buffers and memory that kernels keep between
+// calls do not count. Runs two forwards without actors, on the kernels of the
+// job, and measures the second.
 
 #ifndef TOOLS_BENCH_NN_SAVED_ACTIVATIONS_H_
 #define TOOLS_BENCH_NN_SAVED_ACTIVATIONS_H_
@@ -15,7 +15,7 @@
 
 namespace troupe::bench {
 
-// Errors of the job's model, data and kernels.
+// Errors: those of the job's model, data and kernels.
 absl::StatusOr<double> SavedActivationMiB(const actors::JobSpec& spec);
 
 }  // namespace troupe::bench

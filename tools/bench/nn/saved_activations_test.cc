@@ -15,7 +15,7 @@ double SavedMiB(const std::string& name,
   return mib.value_or(0);
 }
 
-// The aim is under half of them.
+// The aim is less than half of the activations.
 TEST(SavedActivations, RecomputedBlocksOfGptKeepTheirInputsAlone) {
   // 8 x 128 x 256 numbers of 4 bytes.
   constexpr double kInputMiB = 1;

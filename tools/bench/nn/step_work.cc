@@ -33,7 +33,8 @@ absl::StatusOr<double> StepFlops(const actors::JobSpec& spec) {
                                               dtype, nn::Device{}, record)
                              .status());
   const double flops = kForwardsOfStep * record.flops();
-  // Behind a table of tokens, the first layer's input has a gradient.
+  // If the samples are tokens, the input of the first layer with products has
+  // a gradient.
   return floats ? flops - FirstLayerFlops(record) : flops;
 }
 

@@ -25,7 +25,7 @@ TEST(StepWork, IsThatOfOneRank) {
   EXPECT_GT(FlopsOf("toy_mlp", 1), 0);
 }
 
-// 0.148 and 0.335 G multiply-adds an image: a twelfth of those of 224x224.
+// Images of 64x64 take 0.148 and 0.335 G multiply-adds, a twelfth of 224x224's.
 TEST(StepWork, ResNetsHaveTheWorkOfTheirPaper) {
   const double images = 3 * 2 * 8;
   EXPECT_NEAR(FlopsOf("resnet18", 1) / images, 0.148e9, 0.006e9);

@@ -17,7 +17,7 @@ using nn::Window2d;
 
 constexpr Window2d kFive{5, 5}, kHalve{2, 2, 2, 2};
 
-// Parameters and gradients end to end, as the trainer keeps them.
+// Parameters and gradients in contiguous memory, as in the trainer.
 struct Arena {
   Tensor values, grads;
   std::int64_t used = 0;
@@ -36,7 +36,7 @@ struct Layer {
   Tensor y, dy;
 };
 
-// Linear layers with ReLU between; sizes[0] features in.
+// Linear layers with ReLU between; sizes[0] is the number of input features.
 class Mlp {
  public:
   Mlp(std::int64_t batch, std::vector<std::int64_t> sizes, bool bias,

@@ -1,5 +1,5 @@
-// Whole training steps as bare sequences of kernel calls, without tape,
-// modules or actors: what a step can cost at best with these kernels.
+// Whole training steps as bare sequences of kernel calls, without tape, modules
+// or actors: the lower bound on a step's time with these kernels.
 
 #ifndef TOOLS_BENCH_OPS_BENCH_STEPS_H_
 #define TOOLS_BENCH_OPS_BENCH_STEPS_H_
@@ -10,7 +10,8 @@
 
 namespace troupe::bench {
 
-// toy_mlp, toy_cnn, mnist_mlp or mlp_25m; without `run` for other names.
+// Returns the step of toy_mlp, toy_cnn, mnist_mlp or mlp_25m; for other names,
+// a case without `run`.
 OpBenchCase StepCase(const std::string& name, nn::Kernels& kernels);
 
 }  // namespace troupe::bench

@@ -1,6 +1,6 @@
-// The candidates of oneDNN: dnnl_sgemm for linear layers, convolution
-// primitives on NHWC images. Weights come in plain layout, and the reorder to
-// the layout that the primitive prefers counts, as it would in a kernel set.
+// The cases by oneDNN: dnnl_sgemm for linear layers, convolution primitives on
+// NHWC images. Weights have the plain layout, and the reorder to the layout
+// that the primitive prefers is timed too, as it would be in a kernel set.
 
 #include <unordered_map>
 
@@ -39,8 +39,8 @@ OpBenchCase LinearCase(const Line& line, nn::Kernels& k) {
   return c;
 }
 
-// A primitive with its memories and, where the layout of the weights differs,
-// a reorder before or after it.
+// A primitive with its memories and, if the layout of the weights differs, a
+// reorder before or after it.
 struct ConvPrimitive {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
@@ -58,7 +58,8 @@ struct ConvPrimitive {
   }
 };
 
-// Fits the weights: `any` is the primitive's layout of them.
+// Adds the weights to `p`, with a reorder if `any`, the layout that the
+// primitive chose, is not plain.
 void FitWeights(const memory& plain, const memory::desc& any, bool written,
                 ConvPrimitive& p, int argument) {
   if (plain.get_desc() == any) {

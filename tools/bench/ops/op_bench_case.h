@@ -4,7 +4,7 @@
 //     linear f|bd|bw N K M
 //     conv   f|bd|bw N H C O kernel stride pad
 //     pool   f|bd N H C            2x2 windows
-//     attention f|bd N T H D  causal, of one product of q, k and v
+//     attention f|bd N T H D  causal; q, k and v lie in one tensor
 //     relu f|bd, sgd, momentum, mse, add  n
 //     xent N C        cross entropy, forward and backward
 //     step toy_mlp | toy_cnn | mnist_mlp | mlp_25m
@@ -26,21 +26,21 @@ namespace troupe::bench {
 
 struct OpBenchCase {
   std::string line;
-  double flops = 0;  // of one run; 0 where bytes matter more
-  double bytes = 0;  // read and written, each once
+  double flops = 0;  // operations of one run; 0 if `bytes` are the measure
+  double bytes = 0;  // bytes that one run reads and writes, each once
   std::function<absl::Status()> run;
 };
 
-// The case with tensors of `kernels`, filled with numbers of order one.
+// Makes the case, with tensors of `kernels` filled with numbers of order one.
 //   kInvalidArgument: no such case.
 absl::StatusOr<OpBenchCase> MakeOpBenchCase(const std::string& line,
                                             nn::Kernels& kernels);
 
-// The same op by oneDNN alone, or a case without `run` where it has none here.
+// Makes the same op by oneDNN; a case without `run` if there is none.
 absl::StatusOr<OpBenchCase> MakeOneDnnCase(const std::string& line,
                                            nn::Kernels& memory);
 
-// Every line that the bench runs by itself.
+// Returns the lines of the cases that the benchmark runs by default.
 std::vector<std::string> DefaultOpBenchLines();
 
 }  // namespace troupe::bench

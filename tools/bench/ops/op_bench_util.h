@@ -1,4 +1,4 @@
-// Small parts that the cases share: words of a line, tensors of numbers.
+// Small parts that the cases share: a parsed line, and tensors of numbers.
 
 #ifndef TOOLS_BENCH_OPS_OP_BENCH_UTIL_H_
 #define TOOLS_BENCH_OPS_OP_BENCH_UTIL_H_
@@ -13,7 +13,8 @@
 
 namespace troupe::bench {
 
-// "conv f 16 32 3" -> words {"conv", "f"} and numbers {16, 32, 3}.
+// A parsed line: "conv f 16 32 3" has words {"conv", "f"} and numbers
+// {16, 32, 3}.
 struct Line {
   std::string op, direction;
   std::vector<std::int64_t> n;
@@ -36,7 +37,7 @@ struct Line {
   }
 };
 
-// Numbers between -0.5 and 0.5 times `scale`, the same each time.
+// Returns numbers between -0.5 and 0.5 times `scale`, the same at each call.
 inline nn::Tensor Numbers(const nn::Shape& shape, nn::Kernels& kernels,
                           float scale = 1.0f) {
   nn::Tensor t = nn::Tensor::Empty(shape, nn::DType::kF32, kernels.allocator());

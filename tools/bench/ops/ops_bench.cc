@@ -6,9 +6,9 @@
 //   ops_bench --rates                           GFLOP/s or GB/s as well
 //   ops_bench "linear f 64 784 512"             one case (op_bench_case.h)
 //
-// Rounds alternate between the contestants; the figure is the median over
-// rounds of the best block, on one thread. A row "... [oneDNN]" is oneDNN's own
-// function for the same op, weights in plain layout.
+// Rounds alternate between the contestants. A figure is the median over rounds
+// of the best block, on one thread. A row "... [oneDNN]" is oneDNN's function
+// for the same op, with weights in plain layout.
 
 #include <omp.h>
 
@@ -37,7 +37,7 @@ ABSL_FLAG(bool, onednn, true, "measure oneDNN's own functions too");
 ABSL_FLAG(bool, json, false, "one JSON object per line");
 ABSL_FLAG(bool, rates, false, "GFLOP/s or GB/s of each op too");
 ABSL_FLAG(int, rounds, 3, "alternating rounds");
-ABSL_FLAG(double, seconds, 0.1, "per contestant and round");
+ABSL_FLAG(double, seconds, 0.1, "time per contestant and round");
 
 namespace troupe::bench {
 namespace {
@@ -47,7 +47,7 @@ double SecondsSince(std::chrono::steady_clock::time_point begin) {
       .count();
 }
 
-// Nanoseconds a run of the best block.
+// Returns the nanoseconds per run of the best block.
 absl::StatusOr<double> BestNs(const OpBenchCase& c, double seconds) {
   for (int i = 0; i < 3; ++i) TROUPE_RETURN_IF_ERROR(c.run());
   auto begin = std::chrono::steady_clock::now();
@@ -64,7 +64,7 @@ absl::StatusOr<double> BestNs(const OpBenchCase& c, double seconds) {
   return best * 1e9;
 }
 
-// One row of times, and one of rates where they are wanted.
+// Adds a row of times and, with --rates, one of rates.
 void AddRows(const OpBenchCase& c, const std::string& name, double ns,
              std::optional<double> peer_ns, Report& report) {
   report.Add({name, 1, "ns", ns, peer_ns});
@@ -109,7 +109,7 @@ absl::Status Measure(const std::string& line, nn::Kernels& kernels, Peer* peer,
 }
 
 absl::Status Run(const std::string& program, std::vector<std::string> lines) {
-  omp_set_num_threads(1);  // oneDNN's
+  omp_set_num_threads(1);  // for oneDNN
   nn::CpuKernelOptions options;
   const std::string isa = absl::GetFlag(FLAGS_isa);
   if (isa == "plain") options.isa = base::CpuIsa::kPlain;

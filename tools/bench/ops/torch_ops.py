@@ -1,9 +1,9 @@
-"""The cases of op_bench_case.h in PyTorch: reads lines, answers times.
+"""Times the cases of op_bench_case.h in PyTorch: reads lines, answers times.
 
   stdin:   <seconds> <case line>      stdout:   <ns of the best block>
 
-One thread. Images are channels-first, as PyTorch's users write them. A
-backward op is measured alone, by the function that autograd calls.
+It runs on one thread. Images are channels-first, PyTorch's default. A backward
+op is measured alone, by the function that autograd calls.
 """
 import sys
 import time

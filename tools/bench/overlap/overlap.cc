@@ -1,31 +1,31 @@
-// How much of a reduction a training step hides: two hosts joined by a slow
-// network, the MLP of 25 million parameters, beside PyTorch's DDP over Gloo on
-// the same hosts.
+// Measures how much of its gradient reduction a training step overlaps: the MLP
+// of 25 million parameters on two hosts joined by a slow network, beside
+// PyTorch's DDP over Gloo on the same hosts.
 //
 //   bazel build -c opt //tools:trainer //tools/bench/...
 //   bazel-bin/tools/bench/overlap/overlap --python=$HOME/peer/bin/python
 //   ... --rates=1gbit --batches=64,256 --steps=10
 //   ... --across=false                   no steps that overlap
 //   ... --set=comm.bucket_bytes=5MiB     more settings for the trainer
-//   ... --json                            one JSON object a row
+//   ... --json                            one JSON object per row
 //
 // The hosts are network namespaces (tools/network), which need root. Both share
-// this machine's cores, so "alone" is a run on each of them, at the same time:
-// no network, but the neighbour. Rows, in milliseconds:
+// this machine's cores, so "alone" is a run on each of them at the same time,
+// without the network. Rows, in milliseconds:
 //
 //     reduction alone, 1gbit          an all-reduce of all gradients
 //     batch 64: compute alone         a step of one rank, beside PyTorch's
 //     batch 64: step, 1gbit           a step of two ranks, beside DDP's
 //     batch 64: step, bound           the same, beside its bound
-//     batch 64: first step, bound     the first one, beside that bound
+//     batch 64: first step, bound     the first step, beside that bound
 //     batch 64: across, 1gbit         with comm.cross_step, beside DDP's
-//     batch 64: across, bound
+//     batch 64: across, bound         the same, beside its bound
 //
-// The ratio to a bound is the part of it that is reached. A bound is what a
-// step takes at least. Where the network is slower: forward, backward to the
-// first bucket (by the timeline of the run alone), and then the whole
-// reduction; where compute is: all of it, and then the reduction of the last
-// bucket. Across steps it is the longer of the two.
+// The bound is the least time that a step can take; the ratio is the fraction
+// of it that is reached. If the network is slower, the bound is the forward,
+// the backward up to the first bucket (by the timeline of the run alone) and
+// the whole reduction; if compute is slower, all of compute and the reduction
+// of the last bucket. Across steps it is the longer of compute and reduction.
 
 #include <algorithm>
 #include <cstdio>
@@ -53,11 +53,11 @@
 
 ABSL_FLAG(std::vector<std::string>, rates,
           (std::vector<std::string>{"1gbit", "10gbit"}),
-          "of what a host sends, as tc(8) writes it");
+          "limits on a host's sending rate, in the notation of tc(8)");
 ABSL_FLAG(std::vector<std::string>, batches,
           (std::vector<std::string>{"64", "256", "512", "1024"}),
-          "samples of a step and rank");
-ABSL_FLAG(int, steps, 10, "of a run; two more before it");
+          "samples per step and rank");
+ABSL_FLAG(int, steps, 10, "steps of a run, after two to warm up");
 ABSL_FLAG(int, rounds, 3, "alternating rounds of each case; the median counts");
 ABSL_FLAG(bool, across, true, "whether to run with comm.cross_step, too");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
@@ -67,7 +67,7 @@ ABSL_FLAG(std::string, python, "",
 ABSL_FLAG(std::string, trainer, "bazel-bin/tools/trainer", "the trainer");
 ABSL_FLAG(std::string, collectives,
           "bazel-bin/tools/bench/collectives/collectives",
-          "that benchmark, whose workers reduce");
+          "program of that benchmark, whose workers reduce");
 
 namespace troupe::bench {
 namespace {
@@ -85,7 +85,7 @@ double Bound(const StepTimes& alone, double reduction) {
                   alone.step_ms + reduction / kLayers);
 }
 
-// Two programs that answer together: the second follows the first.
+// Two programs that measure together; the leader ends both.
 struct Pair {
   std::unique_ptr<Peer> follower;
   std::unique_ptr<Peer> leader;  // ends first, and thereby the other
@@ -96,7 +96,7 @@ struct Pair {
   }
 };
 
-// What the rounds of a case gave, in milliseconds.
+// Times of a case by round, in milliseconds.
 struct Figures {
   std::vector<double> alone, to_first_bucket, step, first_step, across;
   std::vector<double> their_alone, ddp;
@@ -148,8 +148,8 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Milliseconds of an all-reduce of all gradients, by the links that the
-  // trainer has.
+  // Returns the milliseconds of an all-reduce of all gradients over the links
+  // that the trainer uses.
   absl::StatusOr<double> ReductionMs(const std::string& rate) {
     const std::string folder = absl::StrCat(folder_, "/links-", rate);
     std::filesystem::create_directory(folder);
@@ -190,7 +190,7 @@ class Bench {
     Figures figures;
     for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
       for (int turn = 0; turn < 2; ++turn) {
-        // Ours first, then theirs first.
+        // Ours runs first in even rounds, theirs in odd ones.
         TROUPE_RETURN_IF_ERROR((round + turn) % 2 == 0
                                    ? AddOurs(batch, &figures)
                                    : AddTheirs(batch, &figures));
@@ -244,7 +244,7 @@ class Bench {
     return absl::StrCat(folder_, "/trace-", host, ".json");
   }
 
-  // Runs the trainer on each host for itself; the slower one counts.
+  // Runs a job of one rank on each host at the same time; the slower counts.
   absl::StatusOr<StepTimes> RunAlone(int batch) {
     std::vector<Words> programs;
     for (int host = 0; host < kHosts; ++host) {
@@ -291,7 +291,7 @@ class Bench {
         "model.kind=mlp", "model.widths=2236,2236,2236,2236",
         "model.bias=false", "data.kind=synthetic", "data.input_shape=2236",
         "data.num_classes=2236", "data.test_count=64", "optimizer.lr=0.01",
-        // Each layer is a bucket; an evaluation is in no step.
+        // Each layer is a bucket, and no evaluation runs.
         "train.eval_every=1000000", "log.progress=off",
         absl::StrCat("comm.cross_step=", across ? "true" : "false"),
         absl::StrCat("data.train_count=", 2 * batch * ranks),
@@ -311,7 +311,7 @@ class Bench {
     if (ddp_.leader == nullptr) return absl::OkStatus();
     const std::string question =
         absl::StrCat(batch, " ", absl::GetFlag(FLAGS_steps));
-    // Both at the same time, as ours.
+    // Both run at the same time, as ours do.
     auto neighbour = std::async(
         std::launch::async, [&] { return alone_.follower->Measure(question); });
     const absl::StatusOr<double> mine = alone_.leader->Measure(question);

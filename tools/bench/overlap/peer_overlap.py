@@ -3,10 +3,10 @@ each host.
 
     peer_overlap.py --rank=0 --ranks=2 --master=10.0.0.1:29555
 
-A question to rank 0 is a line "BATCH STEPS"; its answer is the milliseconds of
-a step: the median of STEPS, after two. The other ranks follow rank 0. The model
-is the MLP of 25 million parameters that the benchmark trains, its batch one
-fixed tensor.
+A question to rank 0 is a line "BATCH STEPS"; the answer is the milliseconds of
+a step: the median of STEPS steps after two to warm up. The other ranks run the
+same steps. The model is the MLP of 25 million parameters that the benchmark
+trains; its batch is one fixed tensor.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def serve(rank, ranks):
     torch.manual_seed(0)
     model = make_model()
     if ranks > 1:
-        # The faster settings of DDP.
+        # These are the faster settings of DDP.
         model = nn.parallel.DistributedDataParallel(
             model, gradient_as_bucket_view=True, static_graph=True)
     while True:
@@ -80,7 +80,7 @@ def main():
             "gloo", init_method="tcp://" + options.master, rank=options.rank,
             world_size=options.ranks)
     serve(options.rank, options.ranks)
-    # Tearing Gloo down now and then ends in "terminate called".
+    # Skips the shutdown of Gloo, which sometimes ends in "terminate called".
     os._exit(0)
 
 

@@ -19,15 +19,15 @@ using Json = nlohmann::json;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// When things happened in a step of rank 0, in microseconds.
+// Times of events in a step of rank 0, in microseconds.
 struct Marks {
-  double begin = kNever;         // of the first forward
-  double last_begin = -kNever;   // the same, of the last rank
-  double first_bucket = kNever;  // ready
-  double last_update = -kNever;  // its end
+  double begin = kNever;         // begin of the first forward
+  double last_begin = -kNever;   // the same on the last rank to begin
+  double first_bucket = kNever;  // when the first bucket is ready
+  double last_update = -kNever;  // end of the last update
 };
 
-// By step, counted from 1.
+// Returns the marks of each step, by its number from 1.
 std::map<std::int64_t, Marks> MarksOf(const Json& events) {
   std::map<std::int64_t, Marks> steps;
   for (const Json& event : events) {

@@ -1,6 +1,5 @@
-// The time of steps, from the timeline that a run of the trainer wrote
-// (trace.file, with trace.first_step 1): in microseconds, from the first step
-// on.
+// Reads the times of steps from the timeline of a run of the trainer
+// (trace.file, with trace.first_step 1, so that it begins with the first step).
 //
 //   absl::StatusOr<StepTimes> times = ReadStepTimes("run.json", /*skip=*/2);
 //   times->step_ms;
@@ -14,14 +13,14 @@
 
 namespace troupe::bench {
 
-// Of rank 0. Medians are over the steps behind the first `skip`.
+// Times of rank 0. Medians are over the steps after the first `skip`.
 struct StepTimes {
-  // Median, from the begin of one step's first forward to that of the next.
+  // Median time from the begin of a step's first forward to that of the next.
   double step_ms = 0;
-  // Median, from there to where the first bucket is ready to be reduced.
+  // Median time from there until the first bucket is ready to be reduced.
   double to_first_bucket_ms = 0;
-  // The first step, from where the last of the ranks begins with it (processes
-  // start when they start) to the last update.
+  // Time of the first step, from its begin on the last rank to begin it (as
+  // processes start at different times) to the last update.
   double first_step_ms = 0;
 };
 

@@ -24,7 +24,8 @@ std::string Event(const std::string& name, const std::string& category,
                       micros, R"(,"args":{"step":)", step, "}}");
 }
 
-// Step n begins at `begin`; its first bucket is ready, and it ends, later.
+// Returns the events of step n, which begins at `begin`; its first bucket is
+// ready `bucket` later, and it ends `end` later.
 std::string Step(int n, double begin, double bucket, double end) {
   return absl::StrCat(
       Event("F0", "action", "B", begin, n), ",",

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kSteps = 500;
 
-// A number in [0, 1) that follows from the others alone.
+// Returns a number in [0, 1) that depends on the arguments alone.
 double Draw(int step, int stage, const pipeline::Action& action) {
   static const nn::RandomKey key(/*seed=*/1, nn::Purpose::kTest);
   const int kind = static_cast<int>(action.kind);

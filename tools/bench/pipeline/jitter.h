@@ -1,5 +1,5 @@
-// How long steps of a pipeline take where no stage is punctual: its tables,
-// simulated many times, each action's time with noise of its own.
+// Simulates steps of a pipeline with jitter: its tables run many times, with
+// noise on the time of each action.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       const JitteredSteps steps,
@@ -15,14 +15,14 @@
 
 namespace troupe::bench {
 
-// Means over the same noise, in the unit of the costs.
+// Mean times of a step over the same noise, in the unit of the costs.
 struct JitteredSteps {
-  double arrival = 0;  // the first action that may run goes first
-  double strict = 0;   // in the order of the table
+  double arrival = 0;  // actions run in the order in which they become ready
+  double strict = 0;   // actions run in the order of the table
 };
 
-// Times are multiplied by numbers drawn evenly from [1 - jitter, 1 + jitter];
-// the same ones at each call. Errors of pipeline::SimulateStep().
+// Multiplies times by numbers drawn uniformly from [1 - jitter, 1 + jitter],
+// the same ones at each call. Errors: those of pipeline::SimulateStep().
 absl::StatusOr<JitteredSteps> SimulateJitter(const pipeline::Plan& plan,
                                              const pipeline::StepCosts& costs,
                                              double jitter);

@@ -1,26 +1,26 @@
-// Times training steps of pipelines of two stages, each a rank with a core of
-// its own, and, in rounds between, PyTorch's: torch.distributed.pipelining over
-// Gloo, in two processes.
+// Times training steps of pipelines of two stages, each on its own rank and
+// core, and, in alternating rounds, PyTorch's: torch.distributed.pipelining
+// over Gloo, in two processes.
 //
 //   bazel run //tools/bench/pipeline -- --python=$HOME/peer/bin/python
 //   ... --case=mlp8 --micro_batches=8        one case, one number
 //   ... --seconds=2 --rounds=5               longer, and more often
-//   ... --json                               one JSON object a row
+//   ... --json                               one JSON object per row
 //
-// Cases: gpt8, a GPT of 8 blocks 256 wide, 8 times 128 tokens a micro-batch;
-// mlp8, 8 layers of 1024, 128 samples a micro-batch; resnet50, 8 images of
-// 64x64 a micro-batch, 8 of them, which PyTorch does not run here. Layers are
-// measured before every row and round, and cuts follow from that
+// Cases: gpt8, a GPT of 8 blocks 256 wide, 8 times 128 tokens per micro-batch;
+// mlp8, 8 layers of 1024, 128 samples per micro-batch; resnet50, 8 images of
+// 64x64 per micro-batch and 8 micro-batches, which PyTorch does not run here.
+// Layers are measured before every row and round to choose the cuts
 // (mesh.balance).
 //
-// Rows: milliseconds of a step, by schedule, beside the same of PyTorch, or its
-// 1F1B where it has no such schedule; and of one rank alone, without a peer.
-// "split" is one micro-batch, the whole batch, so that one stage works at a
-// time. Behind a row: the part of the step in which a rank is idle, if two
-// ranks are as fast as twice one; what trainer plan predicts, and by how much
-// of the measured that is off. "jitter" rows are simulated: noise of a fifth on
-// the time of every action, ours in the order of arrival, the peer in the
-// table's.
+// Rows: milliseconds of a step by schedule, beside PyTorch's with the same
+// schedule, or its 1F1B if it lacks that one; and of one rank, without a peer.
+// "split" has one micro-batch, the whole batch, so that one stage works at a
+// time. The note of a row has the fraction of the step in which a rank is idle,
+// if two ranks are as fast as twice one, then the prediction of trainer plan
+// and its relative error. "jitter" rows are simulated, with noise of a fifth on
+// the time of every action: ours in the order of arrival, the peer in the order
+// of the table.
 
 #include <cmath>
 #include <cstdio>
@@ -49,10 +49,10 @@ ABSL_FLAG(std::vector<std::string>, case, {},
           "gpt8, mlp8, resnet50; default: all");
 ABSL_FLAG(std::vector<std::string>, schedule, {},
           "names of mesh.schedule; default: gpipe, 1f1b, zb_h1, zb_v, search; "
-          "of resnet50, split, gpipe, 1f1b");
-ABSL_FLAG(int, micro_batches, 0, "of a step; default: 8 and 16");
-ABSL_FLAG(double, jitter, 0.2, "part of an action's time that is noise");
-ABSL_FLAG(double, seconds, 2, "of one row, one contestant and one round");
+          "for resnet50: split, gpipe, 1f1b");
+ABSL_FLAG(int, micro_batches, 0, "micro-batches per step; default: 8 and 16");
+ABSL_FLAG(double, jitter, 0.2, "noise as a fraction of an action's time");
+ABSL_FLAG(double, seconds, 2, "time of one row, contestant and round");
 ABSL_FLAG(int, rounds, 3, "alternating rounds; the median counts");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
 ABSL_FLAG(std::string, python, "",
@@ -65,11 +65,11 @@ struct PipelineCase {
   const char* name;
   int micro_batch;
   std::vector<std::string> schedules;
-  std::vector<int> micro_batches;  // of a step
+  std::vector<int> micro_batches;  // numbers of micro-batches per step
   bool has_peer;
 };
 
-// One micro-batch: no stage works beside another.
+// Name of the schedule with one micro-batch, in which no stages overlap.
 constexpr char kSplit[] = "split";
 
 std::vector<PipelineCase> Cases() {
@@ -80,8 +80,7 @@ std::vector<PipelineCase> Cases() {
           {"resnet50", 8, {kSplit, "gpipe", "1f1b"}, {8}, false}};
 }
 
-// What PyTorch calls a schedule; its 1F1B where it has no such one of a chunk a
-// rank.
+// Returns PyTorch's name of a schedule, or "1f1b" if PyTorch lacks it.
 std::string PeerSchedule(const std::string& name) {
   return name == "gpipe" || name == "zb_v" ? name : "1f1b";
 }
@@ -121,17 +120,17 @@ class Benchmark {
   struct Turn {
     const PipelineCase& c;
     int micro_batches;
-    std::string schedule;  // empty: one rank
+    std::string schedule;  // empty for one rank
 
     std::string name() const {
       return absl::StrCat(c.name, " m=", micro_batches, " ",
                           schedule.empty() ? "one rank" : schedule);
     }
   };
-  // Milliseconds, by round.
+  // Times in milliseconds, by round.
   struct Times {
     std::vector<double> ours, theirs;
-    std::vector<double> predicted, errors;  // parts of the measured
+    std::vector<double> predicted, errors;  // errors as fractions of measured
     std::optional<actors::StepPrediction> last;
   };
 
@@ -151,7 +150,7 @@ class Benchmark {
     return MakeTrainJob(turn.c.name, /*ranks=*/1, settings);
   }
 
-  // A prediction, and then the run.
+  // Predicts the time of a step, and then measures it.
   static absl::Status Ours(const Turn& turn, Times& times) {
     TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, SpecOf(turn));
     TROUPE_ASSIGN_OR_RETURN(const pipeline::ModelCosts costs,
@@ -200,7 +199,7 @@ class Benchmark {
     row.unit = "ms";
     row.ours = bench::Median(times.ours);
     if (!times.theirs.empty()) row.peer = bench::Median(times.theirs);
-    // Of two ranks, which together are as fast as twice one.
+    // The idle time assumes that two ranks are as fast as twice one.
     if (row.ranks == 2) {
       row.note = absl::StrFormat(
           "%.0f%% of the time of one rank, %.1f%% idle; ",

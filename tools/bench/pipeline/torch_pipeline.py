@@ -2,15 +2,16 @@
 
     torch_pipeline.py                            answers questions
 
-A question is a line "CASE SCHEDULE MICRO_BATCHES SECONDS"; the answer is the
-milliseconds of a step: the median of blocks, after a warm-up; "nan" where
-PyTorch does not run it so, with the reason on standard error. SCHEDULE is
-`gpipe`, `1f1b`, or one of its schedules of two chunks a rank: `interleaved`,
-`zb_v`. Two processes, one thread each, over Gloo; half of the layers in each.
+A question is a line "CASE SCHEDULE MICRO_BATCHES SECONDS". The answer is the
+milliseconds of a step: the median of blocks, after a warm-up; or "nan" if
+PyTorch does not run it, with the reason on standard error. SCHEDULE is `gpipe`,
+`1f1b`, or one of PyTorch's schedules with two chunks per rank: `interleaved`,
+`zb_v`. Two processes with one thread and half of the layers each communicate
+over Gloo.
 
-The models and optimizers are those of train_case.h. What favours the peer: its
-batch is one fixed tensor, and its loss is never read; optimizers are fused;
-attention is PyTorch's own.
+The models and optimizers are those of train_case.h. Some choices favour the
+peer: its batch is one fixed tensor, and its loss is never read; optimizers are
+fused; attention is PyTorch's own.
 """
 
 import os
@@ -31,7 +32,7 @@ RANKS = 2
 
 
 class Embedded(nn.Module):
-    """The front of a GPT."""
+    """The embeddings of a GPT."""
 
     def __init__(self, model):
         super().__init__()
@@ -51,7 +52,8 @@ def mlp_layers():
     return list(torch_train.mlp([1024] * 9))
 
 
-# Layers, shape of a micro-batch, classes, whether a target for each token.
+# Maker of layers, shape of a micro-batch, number of classes, and whether each
+# token has a target.
 CASES = {
     "gpt8": (gpt_layers, (8, 128), 256, True),
     "mlp8": (mlp_layers, (128, 1024), 1024, False),
@@ -74,7 +76,7 @@ def stage_numbers(rank, schedule, chunks):
 
 
 class Pipeline:
-    """One case and schedule, ready to step."""
+    """The stage, schedule, optimizer and batch of one case."""
 
     def __init__(self, rank, case, schedule, micro_batches):
         make_layers, shape, outputs, tokens = CASES[case]

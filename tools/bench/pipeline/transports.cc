@@ -1,16 +1,15 @@
-// Times the training step of a pipeline of two stages by what carries their
+// Times the training step of a pipeline of two stages with each transport of
 // activations and gradients: handles within a process; shared memory, and TCP
 // over loopback, between two processes.
 //
 //   bazel run //tools/bench/pipeline:transports
 //   ... --case=mlp8 --micro_batches=16 --schedule=zb_h1
 //   ... --seconds=2 --rounds=5         longer, and more often
-//   ... --json                         one JSON object a row
+//   ... --json                         one JSON object per row
 //
-// Cases are those of //tools/bench/pipeline. The peer of the rows of two
-// processes is the step within one. Each turn has processes of its own, and
-// turns alternate: in one round they begin with one process, in the next with
-// TCP.
+// Cases are those of //tools/bench/pipeline. The rows of two processes have the
+// step within one as their peer. Each turn runs in new processes, and turns
+// alternate: one round begins with one process, the next with TCP.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -39,9 +38,9 @@
 #include "tools/bench/train_case.h"
 
 ABSL_FLAG(std::string, case, "gpt8", "gpt8 or mlp8");
-ABSL_FLAG(int, micro_batches, 8, "of a step");
+ABSL_FLAG(int, micro_batches, 8, "micro-batches per step");
 ABSL_FLAG(std::string, schedule, "1f1b", "a name of mesh.schedule");
-ABSL_FLAG(double, seconds, 2, "of one way and one round");
+ABSL_FLAG(double, seconds, 2, "time of one transport and round");
 ABSL_FLAG(int, rounds, 3, "alternating rounds; the median counts");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
 
@@ -88,8 +87,8 @@ absl::StatusOr<actors::JobSpec> MakeJob() {
        absl::StrCat("mesh.schedule=", absl::GetFlag(FLAGS_schedule))});
 }
 
-// What one process does; process 0 writes milliseconds to `result`. `port`: by
-// which the other one finds it.
+// Runs one process of the job; process 0 writes the milliseconds to `result`,
+// and sends its port to the other process through `port`.
 absl::Status RunProcess(const Way& way, int process, const Pipe& port,
                         const Pipe& result) {
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeJob());
@@ -118,7 +117,7 @@ absl::Status RunProcess(const Way& way, int process, const Pipe& port,
              : absl::InternalError("the time could not be told");
 }
 
-// Milliseconds of a step.
+// Returns the milliseconds of a step.
 absl::StatusOr<double> Measure(const Way& way) {
   TROUPE_ASSIGN_OR_RETURN(Pipe port, MakePipe());
   TROUPE_ASSIGN_OR_RETURN(Pipe result, MakePipe());
@@ -141,7 +140,7 @@ absl::StatusOr<double> Measure(const Way& way) {
     }
     children.push_back(child);
   }
-  // So that reading ends with process 0.
+  // With the write ends closed here, reading ends when process 0 does.
   port.write.reset();
   result.write.reset();
   double milliseconds = 0;

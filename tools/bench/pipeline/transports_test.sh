@@ -1,5 +1,5 @@
 #!/bin/bash
-# The rows of the benchmark of transports between stages.
+# Checks the rows of the benchmark of transports between stages.
 set -euo pipefail
 die() {
   echo "FAILED: $*" >&2

@@ -1,5 +1,5 @@
-"""The peer of the start benchmark: one step of a LeNet by PyTorch's DDP over
-Gloo; torchrun starts it."""
+"""The peer of the start benchmark: runs one step of a LeNet with PyTorch's DDP
+over Gloo; torchrun starts it."""
 
 import torch
 import torch.distributed as dist

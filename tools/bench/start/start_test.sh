@@ -1,5 +1,5 @@
 #!/bin/bash
-# The benchmark runs, and each row has the fields of all benchmarks.
+# Checks that the benchmark runs, and that rows have the fields of all benchmarks.
 set -euo pipefail
 tools/bench/start/start --trainer=tools/trainer --ranks 2 --rounds=1 --json |
   python3 -c '

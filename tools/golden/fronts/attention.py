@@ -8,7 +8,7 @@ ROWS = torch.tensor([[4, 0, 4], [1, 1, 4]])
 
 
 def sdpa(q, k, v, causal=False, scale=None):
-    """Heads of [N, T, H, D], grouped where there are fewer of keys."""
+    """Attention of heads [N, T, H, D]; keys may have fewer heads (grouped)."""
     groups = q.shape[2] // k.shape[2]
     k = k.repeat_interleave(groups, dim=2)
     v = v.repeat_interleave(groups, dim=2)

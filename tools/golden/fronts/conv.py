@@ -12,7 +12,7 @@ def nhwc(y):
 
 
 def same_pads(window):
-  """(left, right) of columns, then of rows, as F.pad takes them."""
+  """Returns the arguments of F.pad: (left, right) of columns, then of rows."""
   pads = []
   for kernel, dilation in zip(window["kernel"][::-1],
                               window["dilation"][::-1]):

@@ -14,7 +14,8 @@ def weights(classes, dtype):
 
 
 def cross_entropy(x, weighted=False, smoothing=0.0):
-    """The sum; its divisor of PyTorch's mean; the weight of what is right."""
+    """Returns the sum, the divisor of PyTorch's mean, and the weight of the
+    correct predictions."""
     classes = x.shape[-1]
     x = x.reshape(-1, classes)
     y = targets(x.shape[0], classes)

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 
 def channels_first(function):
-    """`function` of x with the channels second, given them last."""
+    """Makes `function`, of x with channels second, take x with them last."""
     return lambda x, *rest: function(x.movedim(-1, 1), *rest).movedim(1, -1)
 
 

@@ -42,7 +42,7 @@ def _rounded(seconds):
 
 
 def _sums(actions, kind):
-    """{name: seconds} of one kind of action."""
+    """Returns {name: seconds} of one kind of action."""
     sums = {}
     for action in actions:
         if action.kind == kind:

@@ -1,4 +1,4 @@
-"""Prints what a build cost; a helper of tools/buildcost, which has the help."""
+"""Prints the cost of a build; tools/buildcost runs it, and has the help."""
 
 import argparse
 import json

@@ -19,7 +19,7 @@ def _number(value):
 
 
 def lines(heading, rows):
-    """Rows of (name, values) under a heading of the same form, in columns."""
+    """Formats rows (name, values), and a heading of that form, in columns."""
     columns = [heading] + [(name, [_number(value) for value in values])
                            for name, values in rows]
     names = max(len(name) for name, _ in columns)
@@ -31,8 +31,8 @@ def lines(heading, rows):
 
 
 def section(name, fields, rows, compared):
-    """Lines of rows (name, values now, values before), one value for each of
-    `fields`. Two columns stand for each field if the build is compared."""
+    """Formats rows of (name, values now, values before) with one value for each
+    of `fields`. A field has two columns if the build is compared."""
     if not compared:
         return lines((name, list(fields)), [(row, now) for row, now, _ in rows])
     heading = [word for field in fields for word in (field + " before", "now")]
@@ -46,7 +46,7 @@ def _values(row, fields):
 
 
 def kinds(cost, before):
-    """The table of kinds of actions, with their sum."""
+    """Returns the table of kinds of actions, with their sum."""
     fields = ("number", "seconds")
 
     def of(side):
@@ -92,7 +92,7 @@ def with_top_folders(folders):
 
 
 def folders(cost, before):
-    """The table of folders. Folders that only `before` has come last."""
+    """Returns the table of folders. Those that only `before` has are last."""
     fields = ("compiles", "seconds")
     now = with_top_folders(cost["folders"])
     then = with_top_folders(before["folders"]) if before else {}
@@ -103,7 +103,7 @@ def folders(cost, before):
 
 
 def slowest(name, seconds, before):
-    """The table of the largest of {name: seconds}."""
+    """Returns the table of the largest of {name: seconds}."""
     order = sorted(seconds, key=lambda key: (-seconds[key], key))[:SLOWEST]
     rows = [(key, [seconds[key]], [before.get(key) if before else None])
             for key in order]
@@ -111,7 +111,7 @@ def slowest(name, seconds, before):
 
 
 def times(cost):
-    """The times of the build as a whole, in sentences."""
+    """Returns the times of the whole build, in sentences."""
     text = ["wall time %.1f s" % cost["wall_seconds"]]
     if cost["before_actions_seconds"] is not None:
         text[0] += ", of which %.1f s before the first action" % (
@@ -124,7 +124,7 @@ def times(cost):
 
 
 def title(cost):
-    """What was built, and on how many cores."""
+    """Returns the command of the build and its number of cores."""
     words = "bazel " + cost["command"] if cost["command"] else "a profile"
     if cost["cores"]:
         words += ", %d core%s" % (cost["cores"], "s" * (cost["cores"] != 1))
@@ -132,7 +132,7 @@ def title(cost):
 
 
 def notes(cost):
-    """What a reader must know before comparing the numbers."""
+    """Returns remarks that matter when numbers are compared."""
     text = [NOTE]
     if cost["from_cache"]:
         text.append("A cache answered %d of these actions: they were not run."

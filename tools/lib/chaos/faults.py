@@ -1,15 +1,15 @@
-"""What happens to a run, and which ends of it are right then.
+"""Faults that are injected into a run, and the outcomes that each permits.
 
-Each fault is a function of a Strike. It starts the run, does what it does at a
-random moment and returns the runs that it made, by then ended or about to end;
-`outcome()` says how one ended, or raises Wrong.
+Each fault is a function of a Strike. It starts a run, injects the fault at a
+random moment and returns the runs that it started, which have ended or are
+about to. `outcome()` returns how a run ended, or raises Wrong.
 """
 
 import re
 import resource
 import signal
 
-# How the trainer ends (tools/trainer/terminal/exit_codes.h).
+# Exit codes of the trainer (tools/trainer/terminal/exit_codes.h).
 OK, FAILED, STOPPED, AT_ONCE = 0, 1, 3, 130
 
 NO_SPACE = r"No space left on device; free space there"
@@ -22,13 +22,13 @@ IN_USE = r"another run writes checkpoints into .*: it is held by"
 
 
 class Wrong(Exception):
-    """What a run did is not right."""
+    """A run did not behave as it must."""
 
 
 class Strike:
-    """What a fault has to work with: the round's generator of random numbers,
-    its job and disk, and how long an undisturbed run takes: until its first
-    step, and from there."""
+    """The arguments of a fault: the round's random number generator, its job
+    and disk, and the durations of an undisturbed run, until its first step and
+    from there."""
 
     def __init__(self, rng, start, job, machine, seconds, disk):
         self.rng, self.start, self.job, self.machine = rng, start, job, machine
@@ -36,8 +36,8 @@ class Strike:
         self._start_s, self._train_s = seconds
 
     def wait(self, run):
-        """A random moment of the run: sometimes before its first step, mostly
-        in what is left of its steps, and often while it saves."""
+        """Waits for a random moment of the run: sometimes before its first
+        step, mostly within its remaining steps, and often while it saves."""
         seconds = self.rng.random() * self._start_s
         if self.rng.random() < 0.9:
             left = 1 - max(self.disk.steps(), default=0) / self.job.steps
@@ -51,11 +51,11 @@ class Strike:
 
 
 def outcome(run, code, right, errors=()):
-    """How `run` ended, in a word; `right` are the exit codes that may be,
-    `errors` patterns of what it then says."""
+    """Returns how `run` ended, in a few words. `right` lists the permitted exit
+    codes, `errors` patterns of the permitted messages."""
     if code < 0 and code not in right:
-        # Before its handlers are there, and when they are gone, signals do what
-        # they always do.
+        # Before its handlers are installed and after they are removed, signals
+        # have their default action.
         if -code in right and not run.out():
             return "before the start"
         if -code in right and re.search(r"^to go on: ", run.out(), re.M):
@@ -107,7 +107,7 @@ def _pause(strike):
 def _full_disk(strike):
     run = strike.start()
     strike.wait(run)
-    # Often nothing is left, else less than a checkpoint needs.
+    # Often leaves no space, else less than a checkpoint needs.
     left = max(0, strike.rng.random() * 2 - 1)
     strike.disk.fill(int(left * 2 * strike.job.tensor_bytes()))
     return [run]
@@ -123,7 +123,7 @@ def _file_size(strike):
 
 def _threads(strike):
     threads = strike.machine.threads()
-    # A job of R ranks has 3 R + 5, and those before it begins.
+    # A job of R ranks has 3 R + 5 threads, and others before it begins.
     most = 4 * strike.job.ranks + 10
     limits = {resource.RLIMIT_NPROC: threads + strike.rng.randint(1, most)}
     strike.disk.note()
@@ -131,7 +131,7 @@ def _threads(strike):
 
 
 def _memory_at_start(strike):
-    # From what the libraries need to what any of these jobs does.
+    # From the memory that the libraries need to that which any job needs.
     size = int((1 << 26) * 2 ** (strike.rng.random() * 5))
     strike.disk.note()
     return [strike.start({resource.RLIMIT_AS: size})]
@@ -153,8 +153,8 @@ def _two_runs(strike):
     return [first, strike.start()]
 
 
-# Name: (what it does, exit codes that are right, errors that are). For a signal
-# number among the codes see outcome().
+# Name: (function, permitted exit codes, permitted errors). See outcome() for
+# signal numbers among the codes.
 FAULTS = {
     "kill -9": (_signal(signal.SIGKILL), (OK, -signal.SIGKILL), ()),
     "SIGTERM": (_signal(signal.SIGTERM), (OK, STOPPED, signal.SIGTERM), ()),

@@ -1,7 +1,7 @@
-"""A folder of checkpoints, as anybody may read it; docs/checkpoints.md.
+"""Checks a folder of checkpoints by its documented format, docs/checkpoints.md.
 
     before = folder.steps(path)
-    ...                                     # a run, and what happens to it
+    ...                                     # a run with a fault
     problems = folder.problems(path, before, keep=2)
     problems += folder.differences(path + "/step-00000100", other_path)
 """
@@ -24,13 +24,13 @@ def names(path):
 
 
 def steps(path):
-    """The steps of the committed checkpoints, ascending."""
+    """Returns the steps of the committed checkpoints, ascending."""
     found = (re.fullmatch(r"step-(\d+)", name) for name in names(path))
     return sorted(int(match.group(1)) for match in found if match)
 
 
 def unfinished(path):
-    """The names that only a run which is under way, or has died, leaves."""
+    """Returns the names that only a run that saves, or has died, leaves."""
     return [name for name in names(path) if ".tmp-" in name]
 
 
@@ -39,7 +39,7 @@ def checkpoint(path, step):
 
 
 def tensor_problems(path):
-    """What is wrong with a safetensors file: header, ranges, length."""
+    """Returns the errors of a safetensors file: header, ranges, length."""
     with open(path, "rb") as file:
         length, = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(length))
@@ -55,7 +55,7 @@ def tensor_problems(path):
 
 
 def checkpoint_problems(path):
-    """What is wrong with a committed checkpoint, which must be whole."""
+    """Returns the errors of a committed checkpoint, which must be complete."""
     try:
         texts = {}
         for name in FILES:
@@ -80,7 +80,7 @@ def checkpoint_problems(path):
 
 
 def is_locked(path):
-    """Whether a run holds the folder."""
+    """Returns whether a run has locked the folder."""
     try:
         with open(os.path.join(path, LOCK), "rb") as file:
             try:
@@ -93,9 +93,9 @@ def is_locked(path):
 
 
 def problems(path, before, keep):
-    """What is wrong in a folder that nobody writes to any more, and in which
-    the steps `before` were committed: each must be there and whole, or have
-    made room for `keep` newer ones."""
+    """Returns the errors of a folder in which no run writes any more, and the
+    steps `before` were committed: each of these checkpoints must be complete,
+    or have been removed for `keep` newer ones."""
     found = []
     after = steps(path)
     for step in before:
@@ -110,7 +110,7 @@ def problems(path, before, keep):
 
 
 def differences(path, other):
-    """The files of tensors in which two checkpoints differ."""
+    """Returns the files of tensors in which two checkpoints differ."""
     tensors = [name for name in names(path) if name.endswith(".safetensors")]
     others = [name for name in names(other) if name.endswith(".safetensors")]
     if tensors != others or not tensors:

@@ -1,8 +1,8 @@
-"""What may come to a port that anybody can reach.
+"""Sends garbage to a port, as any program that can reach it might.
 
     with Garbage(random.Random(1), ports) as garbage:
-        garbage.throw_all()              # all kinds, and connections held open
-        ...                              # a slow trickle goes on
+        garbage.throw_all()              # all kinds; keeps connections open
+        ...                              # sends single bytes until the end
 """
 
 import contextlib
@@ -10,9 +10,9 @@ import socket
 import threading
 
 IDLE = 100
-TRICKLE_S = 0.02  # between bytes
+TRICKLE_S = 0.02  # time between single bytes
 
-# What begins a message of CAF's protocol and says that nothing follows.
+# Header of a message of CAF's protocol without a payload.
 CAF_HEADER = b"\x01" + bytes(31)
 CAF_HEADER_KIND = "CAF's header"
 
@@ -20,12 +20,12 @@ HTTP = (b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")
 
 
 def kinds(rng):
-    """[(name, bytes)]"""
+    """Returns [(name, bytes)]."""
     return [
         ("random bytes", rng.randbytes(1 << 16)),
         ("HTTP", HTTP),
         (CAF_HEADER_KIND, CAF_HEADER),
-        # Wherever a length stands in a frame, and in either order of bytes.
+        # A length at any place of a frame, in either byte order.
         ("a length of 4 GiB", b"\xff\xff\xff\xff" * 16),
         ("a length of 4 GiB in a TLS record", b"\x16\x03\x01\xff\xff\x01\xff"
          b"\xff\xff" + bytes(64)),
@@ -34,7 +34,7 @@ def kinds(rng):
 
 
 class Garbage:
-    """`without`: names of kinds that are not thrown."""
+    """Connections that send garbage; `without` names kinds to leave out."""
 
     def __init__(self, rng, ports, without=()):
         self._rng, self._ports, self._without = rng, ports, without
@@ -53,8 +53,8 @@ class Garbage:
         return self._open.enter_context(connection)
 
     def throw(self, name_and_bytes, port):
-        """Sends it, and keeps the connection open. Whoever is there may close
-        it at any byte."""
+        """Sends one kind, and keeps the connection open. The other end may
+        close it after any byte."""
         with contextlib.suppress(ConnectionError, socket.timeout):
             self._connect(port).sendall(name_and_bytes[1])
 

@@ -1,4 +1,4 @@
-"""What a trial trains: drawn by its seed, small, and the same in every run.
+"""The small job of a trial, drawn by its seed, and the same in every run.
 
     job = jobs.draw(rng)
     job.options(checkpoint_dir)          # words for `trainer train`
@@ -7,12 +7,12 @@
 
 import dataclasses
 
-# Layouts as (ranks, stages), with the samples of a micro-batch.
+# Layouts as (ranks, stages, samples of a micro-batch).
 LAYOUTS = ((1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 1, 2), (2, 2, 4), (4, 2, 3))
 GLOBAL_BATCH_SIZE = 24
-# Numbers in a sample.
+# Number of elements of a sample.
 INPUTS = {"synthetic": 10, "glyphs": 784}
-# Steps of a run: by the width, those of about a second.
+# Number of steps that take about a second, by the width.
 STEPS_BY_TIME = {16: 9000, 64: 4000, 256: 500}
 
 
@@ -21,12 +21,12 @@ class Job:
     ranks: int
     stages: int
     micro_batch_size: int
-    threads: int  # of a rank's kernels
+    threads: int  # number of threads for a rank's kernels
     width: int
     data: str
     inline_bytes: str
     steps: int
-    every: int  # steps between checkpoints; 0: by time alone
+    every: int  # steps between checkpoints; 0: only by time
     every_minutes: float
     keep: int
 
@@ -39,12 +39,12 @@ class Job:
                                self.keep))
 
     def tensor_bytes(self):
-        """Of the weights; the momentum has as many."""
+        """Returns the bytes of the weights; the momentum has as many."""
         return 4 * (self.width * (INPUTS[self.data] + self.width + 10)
                     + 2 * self.width + 10)
 
     def checkpoint_bytes(self):
-        """At most, with a few small files."""
+        """Returns a limit on the bytes of a checkpoint with all its files."""
         return 2 * self.tensor_bytes() + 40_000
 
     def options(self, checkpoint_dir):

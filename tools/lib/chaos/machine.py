@@ -1,8 +1,8 @@
-"""What this machine lets a trial do: mount a small disk, become nobody.
+"""What this machine permits a trial: to mount a small disk, to change the user.
 
-    machine.enter_namespace()            # at the start; mounts end with us
+    machine.enter_namespace()            # at the start; mounts end with this
     here = machine.Machine(folder)
-    here.disks, here.uid, here.words()   # what there is
+    here.disks, here.uid, here.words()   # what is permitted
     with here.disk("on/this/folder", size_bytes=8 << 20): ...
 """
 
@@ -13,13 +13,13 @@ import sys
 
 from chaos.program import done_as
 
-# Set where we are in a mount namespace of our own.
+# Environment variable; set if this process is in its own mount namespace.
 MARK = "TROUPE_CHAOS_NAMESPACE"
 
 
 def enter_namespace():
-    """Runs this program anew in a mount namespace of its own, as root or in a
-    user namespace, where one of them works."""
+    """Restarts this program in its own mount namespace, as root or in a user
+    namespace, if one of these is permitted."""
     if MARK in os.environ:
         return
     environment = dict(os.environ, **{MARK: "1"})
@@ -37,19 +37,19 @@ def enter_namespace():
 
 
 class Machine:
-    """`folder` is where the trials are: whoever runs them may enter it."""
+    """`folder` holds the trials; the user of the runs may enter it."""
 
     def __init__(self, folder):
         self.disks = MARK in os.environ
-        # A user that nothing else runs as: limits count all its threads.
+        # No other process has this user: limits count all threads of a user.
         nobody = 200_000 + os.getpid()
         self.uid = None
         if os.geteuid() == 0:
             os.chmod(folder, 0o711)
-            # Neither a sandbox nor a folder of root's keeps them out?
+            # A sandbox or a folder of root's may deny access.
             if done_as(nobody, lambda: os.stat(os.path.join(folder, "."))):
                 self.uid = nobody
-        # Root is not bound by a limit on processes.
+        # A limit on processes does not apply to root.
         self.bound = self.uid is not None or os.geteuid() != 0
 
     def words(self):
@@ -65,7 +65,7 @@ class Machine:
         return lines
 
     def threads(self):
-        """How many threads the user of the runs has already."""
+        """Returns the number of threads that the user of the runs has."""
         if self.uid is not None:
             return 0
         count = 0
@@ -84,7 +84,7 @@ class Machine:
 
     @contextlib.contextmanager
     def disk(self, path, size_bytes):
-        """A disk of its own at the folder `path`, for a while."""
+        """Context in which a small disk is mounted on the folder `path`."""
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % size_bytes,
                         "chaos", path], check=True)
         if self.uid is not None:

@@ -1,8 +1,8 @@
-"""What happens to one process of a job, and which ends of it, and of the
-others, are right then.
+"""Faults that are injected into one process of a job, and the outcomes that
+each permits for it and for the others.
 
-Each fault is a function of a Strike and does its work on `strike.victim` while
-the job runs; verdict() says how the job ended, or raises Wrong.
+Each fault is a function of a Strike. It strikes `strike.victim` while the job
+runs; verdict() returns how the job ended, or raises Wrong.
 """
 
 import re
@@ -16,16 +16,16 @@ from chaos.faults import (AT_ONCE, FAILED, NO_MEMORY, NO_SPACE, OK, STOPPED,
 from chaos.process_jobs import LIVENESS_S
 
 HOST = socket.gethostname()
-# Said where one is lost before it was known; process 0 goes by its address
-# then.
+# Errors when a process is lost before it has joined; process 0 is then named by
+# its address.
 NOT_THERE = (r"did not join within|cannot reach process 0|do not come to terms|"
              r"did not set up its ranks|given up before|"
              r"process 0 \(127\.0\.0\.1:\d+\) (is (lost|gone)|has given no)")
 
 
 class Strike:
-    """`early`: it comes before the processes can know each other; `late`: at
-    the end of their work."""
+    """The arguments of a fault. `early`: it strikes before all processes have
+    joined; `late`: at the end of the job."""
 
     def __init__(self, rng, job, spec, disk, deadline_s):
         self.rng, self.job, self.spec, self.disk = rng, job, spec, disk
@@ -39,8 +39,8 @@ class Strike:
         return self.job[self.number]
 
     def wait(self):
-        """A random moment: while they start, at some step, while a checkpoint
-        is being written, or at the end."""
+        """Waits for a random moment: while the processes start, at some step,
+        while a checkpoint is being written, or at the end."""
         if self.early:
             self.victim.wait(self.rng.random() * 0.1)
             self.disk.note()
@@ -48,12 +48,12 @@ class Strike:
         done = max(self.disk.steps(), default=0)
         step = self.rng.randint(done + 1, max(done + 1, self.spec.steps))
         if self.late:
-            # While it evaluates, or tells the end.
+            # The job evaluates, or reports its end.
             self.job[0].wait_line(r"^after step |^done: ", self._deadline_s)
             self.victim.wait(self.rng.random() ** 4 * 0.1)
             self.disk.note()
             return
-        # No such line: it was complete already, or has failed.
+        # Without this line the job has completed or failed.
         self.job[0].wait_line(r"^step %d/|^done: " % step, self._deadline_s)
         if self.rng.random() < 0.5:
             self.job[0].wait_until(self.disk.is_being_written,
@@ -93,7 +93,7 @@ def _long_stop(strike):
 
 def _cut_link(strike):
     if strike.number == 0:
-        # Of a connection of process 0, nobody would know the other end.
+        # The other end of a connection of process 0 would be unknown.
         strike.number = strike.rng.randrange(1, strike.spec.processes)
     strike.wait()
     processes.cut_connection(strike.victim.pid, strike.rng)
@@ -116,8 +116,8 @@ def _file_size(strike):
                         int(strike.rng.random() * 1000))
 
 
-# Name: (what it does, exit codes of the victim, exit codes of the others, what
-# those say that fail; %s is the victim's name).
+# Name: (function, permitted exit codes of the victim and of the others, pattern
+# of the message of those that fail; %s is the victim's name).
 FAULTS = {
     "kill -9": (_signal(signal.SIGKILL), (OK, -signal.SIGKILL), (OK, FAILED),
                 r"%s is (lost|gone): "),
@@ -130,7 +130,7 @@ FAULTS = {
     "long stop": (_long_stop, (OK, FAILED), (OK, FAILED),
                   r"%s has given no sign of life for |"
                   r"%s (is (lost|gone): |closed the connection)"),
-    # Whoever is at an end of it names the other.
+    # The process at either end of the link names the other one.
     "cut link": (_cut_link, (OK, FAILED), (OK, FAILED),
                  r"process \d \(.*\) (is (lost|gone): |closed the connection)"),
     "memory limit": (_memory, (OK, FAILED), (OK, FAILED),
@@ -143,21 +143,22 @@ FAULTS = {
 
 
 def verdict(strike, name, codes):
-    """How the job ended, in a word."""
+    """Returns how the job ended, in a few words."""
     _, of_victim, of_others, said = FAULTS[name]
     pattern = said and said.replace("%s", strike.name())
     if strike.early:
-        # It may have died before its handlers were there, or have given up.
+        # The victim may have died before its handlers were installed, or have
+        # given up.
         of_victim += (FAILED, STOPPED, -signal.SIGINT, -signal.SIGTERM)
         of_others += (FAILED, STOPPED)
         pattern = "|".join(filter(None, (
             pattern, NOT_THERE, strike.name() + " is (lost|gone): ")))
-    # Libraries that find no memory while they start say so in their own words.
+    # Libraries that lack memory while they start print their own messages.
     in_own_words = strike.early and name == "memory limit"
     if in_own_words:
         of_victim += (-signal.SIGABRT,)
     if re.search(r"^to go on", strike.job[0].out(), re.M):
-        # The victim may be at its end, its handlers gone.
+        # The victim may be ending, with its handlers removed.
         of_victim += (-signal.SIGINT, -signal.SIGTERM)
     for number, code in codes.items():
         is_victim = number == strike.number
@@ -168,7 +169,8 @@ def verdict(strike, name, codes):
     others = {code for number, code in codes.items()
               if number != strike.number}
     if strike.number == 0 and codes[0] not in (OK, STOPPED):
-        # It may die while it tells the end: who has heard it, is done.
+        # The victim may die while it reports the end: processes that received
+        # that have completed.
         others = {code for code in others if code != FAILED} or others
     if len(others) > 1:
         raise Wrong("the others do not agree: %s" % codes)
@@ -180,7 +182,8 @@ def _check_words(number, said, pattern, is_victim):
     line = re.fullmatch(r"trainer: (.*)\n", said)
     if not line:
         raise Wrong("process %d fails without one line that says why" % number)
-    # One that has stood still hears of it, or finds the others gone.
+    # A victim that was stopped learns that it was given up, or that the others
+    # have ended.
     if not re.search(pattern, line.group(1)) and not (
             is_victim and re.search(r" (is|are) (lost|gone)|closed the conn",
                                     line.group(1))):

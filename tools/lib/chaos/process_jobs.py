@@ -1,4 +1,4 @@
-"""What a trial over processes trains: drawn by its seed.
+"""The job of a trial over several processes, drawn by its seed.
 
     job = process_jobs.draw(rng, processes=3)
     job.options(checkpoint_dir)          # words for each `trainer train`
@@ -9,7 +9,7 @@ import dataclasses
 
 from chaos import jobs
 
-# By processes: layouts as (ranks, stages), samples of a micro-batch, cuts.
+# Layouts as (ranks, stages, samples of a micro-batch, cuts), by processes.
 LAYOUTS = {
     2: ((2, 1, 0, ""), (2, 2, 4, "2"), (4, 2, 3, "2"), (3, 1, 0, "")),
     3: ((3, 1, 0, ""), (3, 3, 4, "1,2"), (4, 2, 3, "2")),
@@ -21,7 +21,7 @@ JOIN_S = 5
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    one: jobs.Job  # the same in one process
+    one: jobs.Job  # the same job in one process
     processes: int
     cuts: str
     transport: str

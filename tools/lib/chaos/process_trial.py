@@ -1,4 +1,4 @@
-"""One round over several processes: a job, some faults in a row, each at one
+"""One round over several processes: a job, some faults in a row, each in one
 process, and a last run without any. See trial.py.
 
     trial = ProcessTrial(trainer, machine, folder, seed, number, deadline_s,
@@ -64,7 +64,7 @@ class ProcessTrial:
             job.close()
 
     def _one_process(self, path):
-        """The run that nothing happens to, in one process: its evaluation."""
+        """Runs the job undisturbed in one process; returns its evaluation."""
         run = Program([self._trainer, *self.job.options(path)], self._root,
                       uid=self._machine.uid)
         try:

@@ -1,4 +1,4 @@
-"""A job of several processes on this machine, and what it leaves behind.
+"""Runs a job of several processes on this machine, and finds what it leaves.
 
     certs = make_certificates(trainer, root)
     job = Processes([trainer, "train", ...], root, certs, count=2)
@@ -7,7 +7,7 @@
     job[1].signal(signal.SIGKILL)
     codes = job.end(deadline_s=60)       # {number: exit code}
     job.close()
-    left_behind(mark)                    # see there
+    left_behind(mark)                    # processes that still run
 """
 
 import ctypes
@@ -23,7 +23,8 @@ MARK = "TROUPE_CHAOS_MARK"
 
 
 def make_certificates(trainer, root, name="certs", uid=None):
-    """A new authority, and the folder of a certificate by it."""
+    """Makes an authority and a certificate by it; returns the certificate's
+    folder."""
     run = Program([trainer, "certs", "--dir=" + name], root, uid=uid)
     if run.end(deadline_s=60) != 0:
         raise RuntimeError(run.err())
@@ -32,8 +33,8 @@ def make_certificates(trainer, root, name="certs", uid=None):
 
 
 class Port:
-    """A port that is ours: bound and not listened at, so that nobody else gets
-    it, and process 0 does."""
+    """Reserves a port: it is bound without listening, so that process 0 can use
+    it and no other program gets it."""
 
     def __init__(self):
         self._socket = socket.socket()
@@ -46,7 +47,7 @@ class Port:
 
 
 class Processes:
-    """Processes 0 to `count` - 1 of one job, of which any may be started."""
+    """Processes 0 to `count` - 1 of one job, each of which may be started."""
 
     def __init__(self, command, folder, certs, count, limits=None, uid=None):
         self._command, self._folder, self._certs = command, folder, certs
@@ -54,7 +55,7 @@ class Processes:
         self._limits = limits or {}  # {number: limits}
         self._port = Port()
         self.runs = {}
-        self.all_runs = []  # with those of which `runs` has a later one
+        self.all_runs = []  # also those that a later one in `runs` replaced
 
     def __getitem__(self, number):
         return self.runs[number]
@@ -64,12 +65,13 @@ class Processes:
         return self._port.number
 
     def host(self, _number):
-        """The words that run something on that process's host, and its
+        """Returns the words that run a program on that process's host, and its
         address."""
         return [], "127.0.0.1"
 
     def start(self, number, *words, certs=None, count=None):
-        """`words` and the rest: where this process differs from the others."""
+        """Starts a process; `words` and the other arguments replace or extend
+        those of the job."""
         placed = ["--process=%d" % number,
                   "--processes=%d" % (count or self.count),
                   "--master=%s:%d" % (self.host(0)[1], self.port)]
@@ -118,13 +120,13 @@ def _pids():
 
 
 def is_alive(pid):
-    """Not gone, and not a zombie that only waits to be asked for."""
+    """Returns whether the process exists and is not a zombie."""
     state = re.search(rb"^State:\s+(\S)", _text("/proc/%d/status" % pid), re.M)
     return bool(state) and state.group(1) not in b"ZX"
 
 
 def left_behind(mark):
-    """Processes that are still there, of those that were started with
+    """Returns the processes that still run, of those that were started with
     TROUPE_CHAOS_MARK=mark in their environment."""
     word = ("%s=%s" % (MARK, mark)).encode()
     found = []
@@ -158,7 +160,7 @@ def _sockets(pid):
 
 
 def listening_ports(pid):
-    """The TCP ports that the process listens at."""
+    """Returns the TCP ports on which the process listens."""
     ours, ports = _sockets(pid), set()
     for table in ("tcp", "tcp6"):
         for line in _text("/proc/net/" + table).decode().splitlines()[1:]:
@@ -169,7 +171,7 @@ def listening_ports(pid):
 
 
 def is_connected_to(pid, port):
-    """Whether the process has an established connection to that port."""
+    """Returns whether the process has a connection to that port."""
     ours = _sockets(pid)
     for line in _text("/proc/net/tcp").decode().splitlines()[1:]:
         words = line.split()
@@ -180,10 +182,10 @@ def is_connected_to(pid, port):
 
 
 def _borrowed(pid, descriptor):
-    """A descriptor of our own for a file that another process has open."""
+    """Returns a duplicate of a descriptor of another process."""
     pidfd = os.pidfd_open(pid)
     try:
-        # pidfd_getfd(2), which Python has no name for.
+        # 438 is pidfd_getfd(2), which Python lacks.
         got = ctypes.CDLL(None, use_errno=True).syscall(
             438, pidfd, descriptor, 0)
         if got < 0:
@@ -194,11 +196,11 @@ def _borrowed(pid, descriptor):
 
 
 def _connected_socket(pid, name):
-    """Open file `name` of that process, where it is a connection; else None."""
+    """Returns open file `name` of a process if it is a connection, or None."""
     try:
         descriptor = _borrowed(pid, int(name))
     except OSError:
-        return None  # it is closed by now
+        return None  # it was closed meanwhile
     try:
         one = socket.socket(fileno=descriptor)
     except OSError:
@@ -213,8 +215,8 @@ def _connected_socket(pid, name):
 
 
 def cut_connection(pid, rng):
-    """Ends one connection of that process for both ends, as if a cable broke;
-    whether there was one."""
+    """Ends a connection of that process for both ends, as if a cable broke;
+    returns whether there was one."""
     try:
         names = os.listdir("/proc/%d/fd" % pid)
     except OSError:
@@ -232,5 +234,6 @@ def cut_connection(pid, rng):
 
 
 def wait_end(pidfd, seconds):
-    """Whether that process, which need not be a child, has ended by then."""
+    """Waits until that process, which need not be a child, has ended; returns
+    whether it has."""
     return bool(select.select([pidfd], [], [], seconds)[0])

@@ -1,10 +1,10 @@
-"""One run of the trainer, and what it prints.
+"""A run of the trainer as a child process, and its output.
 
     run = Program([trainer, "train", "--config=..."], folder, limits=limits)
     run.wait(0.3)                       # False: it is still running
     os.kill(run.pid, signal.SIGTERM)
     run.wait_line(r"^step 3/", deadline_s=60)    # None: it ended without
-    code = run.end(deadline_s=60)       # its exit code; Hang where it hangs
+    code = run.end(deadline_s=60)       # its exit code; raises Hang
     run.out(), run.err()                # what it printed
 """
 
@@ -17,12 +17,12 @@ import subprocess
 import threading
 import time
 
-# Limit on what a look at the stacks of a hanging process may take.
+# Limit on the time to read the stacks of a hanging process.
 STACKS_S_MAX = 60
 
 
 def become(uid):
-    """Makes this process that user's; for good."""
+    """Changes the user of this process for good."""
     if uid is not None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
@@ -30,7 +30,7 @@ def become(uid):
 
 
 def done_as(uid, what):
-    """Whether a child of ours could become that user and do `what()`."""
+    """Returns whether a child could change to that user and run `what()`."""
     child = os.fork()
     if child == 0:
         try:
@@ -43,11 +43,11 @@ def done_as(uid, what):
 
 
 class Hang(Exception):
-    """A program that did not end in time; the text has its stacks."""
+    """A program did not end in time; the text has its stacks."""
 
 
 class Reader:
-    """What comes through a pipe: a limit on file sizes does not cut it."""
+    """Collects the output of a pipe, which limits on file sizes do not cut."""
 
     def __init__(self, pipe):
         self._bytes = bytearray()
@@ -68,8 +68,8 @@ class Reader:
             self._changed.notify_all()
 
     def wait_match(self, pattern, seconds):
-        """The first match of `pattern` so far or soon; None where the pipe ends
-        without one, and after so many seconds."""
+        """Waits for the first match of `pattern`; returns None if the pipe ends
+        without one, and after `seconds`."""
         found = None
 
         def found_or_ended():
@@ -91,8 +91,8 @@ class Reader:
 
 
 class Program:
-    """A child process. `limits` are resource limits {RLIMIT_...: value}, `uid`
-    is whom root runs it as."""
+    """A child process. `limits` are resource limits {RLIMIT_...: value}; `uid`
+    is its user, if root runs it."""
 
     def __init__(self, command, folder, limits=None, uid=None):
         self.command, self._uid = command, uid
@@ -113,12 +113,12 @@ class Program:
         self._ended = os.pidfd_open(self.pid)
 
     def wait(self, seconds):
-        """Whether it has ended, after waiting for so long at most."""
+        """Waits for the end for at most `seconds`; returns whether it came."""
         return bool(select.select([self._ended], [], [], seconds)[0])
 
     def wait_until(self, condition, deadline_s):
-        """Whether `condition()` came true before it ended. Asks all the time:
-        what is waited for may last for microseconds."""
+        """Returns whether `condition()` became true before the end. It polls
+        without a pause, as the condition may hold for microseconds only."""
         deadline = time.monotonic() + deadline_s
         while not condition():
             if self.wait(0):
@@ -128,7 +128,8 @@ class Program:
         return True
 
     def wait_line(self, pattern, deadline_s):
-        """The match of `pattern` in what it prints; None: it ended without."""
+        """Waits for a match of `pattern` in the output; returns None if the
+        program ends without one."""
         found = self._out.wait_match(pattern, deadline_s)
         if not found and not self.wait(0) and not self._out.has_ended():
             self._hang(deadline_s)
@@ -139,13 +140,13 @@ class Program:
             self._process.send_signal(number)
 
     def limit(self, which, value):
-        """Lowers a limit of the program, where it still runs."""
-        # Root needs a capability for another's limits, the user itself none.
+        """Lowers a limit of the program, if it still runs."""
+        # Root needs a capability to limit another user, the user itself none.
         done_as(self._uid,
                 lambda: resource.prlimit(self.pid, which, (value, value)))
 
     def end(self, deadline_s):
-        """Its exit code, as subprocess has it: negative for a signal."""
+        """Waits for the end; returns the exit code, negative for a signal."""
         if not self.wait(deadline_s):
             self._hang(deadline_s)
         self._out.finish()
@@ -159,7 +160,7 @@ class Program:
         return self._err.text()
 
     def close(self):
-        """Ends what is left of it."""
+        """Kills the program if it still runs."""
         if not self.wait(0):
             self._process.kill()
         self._process.wait()
@@ -173,7 +174,7 @@ class Program:
 
 
 def stacks_of(pid):
-    """The stacks of all threads, as well as this machine shows them."""
+    """Returns the stacks of all threads, as far as this machine shows them."""
     if shutil.which("gdb"):
         try:
             done = subprocess.run(

@@ -3,9 +3,9 @@
     trial = Trial(trainer, machine, folder, seed=1, number=17, ...)
     trial.run()                         # [(fault, outcome)]; Wrong otherwise
 
-Everything that is drawn comes from (seed, number). The moments are parts of
-what an undisturbed run takes here, so a round that is repeated is nearly, not
-wholly, the same.
+(seed, number) determines all random numbers. The moments of faults are
+fractions of the time of an undisturbed run on this machine, so that a repeated
+round is similar, but not the same.
 """
 
 import contextlib
@@ -18,18 +18,18 @@ from chaos import faults, folder, jobs
 from chaos.faults import Wrong
 from chaos.program import Program
 
-FAULTS_MAX = 3  # in a row
+FAULTS_MAX = 3  # limit on the faults of a round
 
 
 class Disk:
-    """The folder of checkpoints of a round, and the disk below it."""
+    """The folder of checkpoints of a round, and its disk."""
 
     def __init__(self, root, keep, deadline_s):
         self.root = root
         self.path = os.path.join(root, "saved")
         self.keep = keep
         self.deadline_s = deadline_s
-        self.before = []  # the steps that are committed when a fault strikes
+        self.before = []  # steps that were committed when the fault struck
         self._ballast = os.path.join(root, "ballast")
 
     def steps(self):
@@ -42,12 +42,12 @@ class Disk:
         return bool(folder.unfinished(self.path))
 
     def fill(self, rest):
-        """Leaves so many bytes."""
+        """Fills the disk but for `rest` bytes."""
         stat = os.statvfs(self.root)
         with open(self._ballast, "wb", buffering=0) as file:
             with contextlib.suppress(OSError):
                 file.write(bytes(max(0, stat.f_bavail * stat.f_frsize - rest)))
-                while not rest:  # whatever became free meanwhile
+                while not rest:  # also space that was freed meanwhile
                     file.write(bytes(4096))
 
     def make_room(self):
@@ -55,13 +55,14 @@ class Disk:
             os.remove(self._ballast)
 
     def check(self, clean):
-        """`clean`: the last run could tidy up behind itself."""
+        """Raises Wrong if the folder has errors. `clean`: the last run was able
+        to remove what is unfinished."""
         problems = folder.problems(self.path, self.before, self.keep)
         if clean:
             problems += ["left behind: %s" % name
                          for name in folder.unfinished(self.path)]
-            # A kill between a commit and the removal of the oldest leaves one
-            # too many, until something is saved again.
+            # A kill between a commit and the removal of the oldest checkpoint
+            # leaves one too many until the next save.
             if len(self.steps()) > self.keep + 1:
                 problems.append("keep = %d, and there are %s" % (
                     self.keep, self.steps()))
@@ -106,7 +107,7 @@ class Trial:
             return outcomes
 
     def said(self):
-        """What the last runs of the round printed."""
+        """Returns the output of the last runs of the round."""
         return "".join("  $ %s\n%s%s" % (
             " ".join(run.command), run.out(), run.err())
                        for run in self._runs[-2:])
@@ -122,8 +123,8 @@ class Trial:
             run.close()
 
     def _complete(self, path):
-        """Runs to the end. Returns the last evaluation, as it is printed, and
-        the seconds that training took."""
+        """Runs to the end. Returns the last evaluation, as printed, and the
+        seconds of training."""
         run = self._start(path)
         faults.outcome(run, run.end(self._deadline_s), (faults.OK,))
         seconds = re.search(r"^done: .* in ([\d.]+) s", run.out(), re.M)
@@ -131,7 +132,7 @@ class Trial:
                 float(seconds.group(1)) if seconds else 0)
 
     def _whole_run(self, path):
-        """The run that nothing happens to, on the same disk: (evaluation,
+        """Runs the job undisturbed on the same disk. Returns (evaluation,
         folder, (seconds until the first step, seconds from there))."""
         start = time.monotonic()
         evaluation, train_s = self._complete(path)

@@ -1,10 +1,10 @@
-"""Benchmarks of the bundle, beside PyTorch where there is one.
+"""Runs the benchmarks of the bundle, beside PyTorch if it is installed.
 
     for piece in pieces(bundle, torch=True):
         session.run(piece)
 
-Each prints one JSON object a row (tools/bench/report.h); the rows go into
-gpu_check.json, and a mean of their ratios into the table.
+Each prints one JSON object per row (tools/bench/report.h). gpu_check.json has
+the rows, and the table the mean of their ratios.
 """
 
 import json
@@ -13,15 +13,15 @@ import math
 from gpu_check.bundle import complaint
 from gpu_check.session import FAILED, OK, Piece, Result
 
-# A benchmark stops by itself when its budget is spent; what it has begun may
-# take the rest of its limit.
+# A benchmark begins no further case when its budget is spent; the case in
+# progress may take the rest of its limit.
 STEP_LIMIT_S, STEP_BUDGET_S = 75, 45
 COMPILE_LIMIT_S, COMPILE_BUDGET_S = 90, 30
 KERNEL_LIMIT_S, KERNEL_BUDGET_S = 100, 75
 
 
 def rows_of(text):
-    """What a benchmark has printed; lines that are no rows are left out."""
+    """Returns the rows that a benchmark has printed; skips other lines."""
     rows = []
     for line in text.splitlines():
         try:
@@ -34,14 +34,14 @@ def rows_of(text):
 
 
 def mean_ratio(rows):
-    """The geometric mean; None without ratios."""
+    """Returns the geometric mean of the ratios; None if there are none."""
     logs = [math.log(row["ratio"]) for row in rows
             if isinstance(row.get("ratio"), (int, float)) and row["ratio"] > 0]
     return math.exp(sum(logs) / len(logs)) if logs else None
 
 
 def says(rows):
-    """"18 rows; / torch eager 5.1x, / library 0.98x"."""
+    """Returns "18 rows; / torch eager 5.1x, / library 0.98x"."""
     kinds = {}
     for row in rows:
         name, slash, peer = row["case"].rpartition(" / ")
@@ -57,7 +57,7 @@ def says(rows):
 def bench(bundle, words, limit_s):
     outcome = bundle.run(words, limit_s)
     rows = rows_of(outcome.out)
-    # What it could not run it tells, and goes on.
+    # A benchmark reports the cases that it could not run, and goes on.
     notes = outcome.err.strip().splitlines()[-20:]
     if outcome.timed_out or outcome.code != 0 or not rows:
         return Result(FAILED, complaint(outcome, limit_s), rows=rows,
@@ -79,7 +79,7 @@ def pieces(bundle, torch):
     yield piece(bundle, "kernels", [
         "bin/gpu_kernels", "--json", "--seconds=0.01",
         "--budget_s=%d" % KERNEL_BUDGET_S] + peer, KERNEL_LIMIT_S)
-    # Last: compiling takes longest, and says least of steps this small.
+    # Last, as compiling takes longest and matters least for steps this small.
     if torch:
         yield piece(bundle, "steps beside compiled", step + [
             "--rounds=2", "--budget_s=%d" % COMPILE_BUDGET_S,

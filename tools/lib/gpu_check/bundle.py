@@ -1,11 +1,11 @@
-"""The folder that tools/gpu_bundle makes, and programs of it as processes.
+"""The folder that tools/gpu_bundle makes; runs its programs as processes.
 
     with Bundle("/tmp/troupe-gpu-0.1.0") as bundle:
         outcome = bundle.run(["bin/trainer", "--version"], limit_s=10)
         outcome.code, outcome.out, outcome.err, outcome.timed_out
 
-What programs leave in bundle.scratch goes at the end. A process that outlives
-its limit is killed with all that it has started.
+bundle.scratch is removed at the end. A process that exceeds its limit is killed
+with all processes that it started.
 """
 
 import collections
@@ -16,7 +16,7 @@ import tempfile
 
 Outcome = collections.namedtuple("Outcome", "code out err timed_out")
 
-OUTPUT_BYTES_MAX = 4 << 20  # the end of it is kept
+OUTPUT_BYTES_MAX = 4 << 20  # only the end of the output is kept
 
 
 def text_of(file):
@@ -26,7 +26,8 @@ def text_of(file):
 
 
 def run(command, limit_s, cwd=None, env=None):
-    """Its end, whatever that is; a program that does not start has code 127."""
+    """Runs a command; returns its outcome. A program that does not start has
+    code 127."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
@@ -40,7 +41,7 @@ def run(command, limit_s, cwd=None, env=None):
         except subprocess.TimeoutExpired:
             timed_out = True
         finally:
-            # Also what it has left behind.
+            # Also kills the processes that it has left.
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -53,7 +54,7 @@ class Bundle:
 
     def __init__(self, folder):
         self.folder = os.path.abspath(folder)
-        # Where tests and benchmarks look for their data.
+        # Working folder of tests and benchmarks, which has their data.
         self.data = self.path("data")
         self.scratch = tempfile.TemporaryDirectory(prefix="gpu_check.")
 
@@ -77,7 +78,7 @@ class Bundle:
             return "unknown"
 
     def tests(self):
-        """Paths of the GPU tests, by name."""
+        """Returns the paths of the GPU tests, by name."""
         try:
             names = sorted(os.listdir(self.path("tests")))
         except FileNotFoundError:
@@ -85,13 +86,14 @@ class Bundle:
         return [os.path.join("tests", name) for name in names]
 
     def command(self, words, before=()):
-        """A program of the folder, found by its path in it, with NVIDIA's
-        libraries; `before` is put in front of it, a sanitizer, say."""
+        """Returns the words that run a program of the folder with NVIDIA's
+        libraries; words[0] is its path in the folder. `before` runs it, for
+        example a sanitizer."""
         return ([self.path("with_cuda")] + list(before) +
                 [self.path(words[0])] + list(words[1:]))
 
     def run(self, words, limit_s, env=None, before=()):
-        # What was measured once is the choice of later pieces, too: equal bits.
+        # Pieces share the choices that one of them measured: equal bits.
         whole = dict(os.environ, XDG_CACHE_HOME=self.scratch_path("cache"),
                      **(env or {}))
         os.makedirs(self.data, exist_ok=True)
@@ -99,12 +101,12 @@ class Bundle:
                    env=whole)
 
     def run_plain(self, words, limit_s):
-        """A script of the folder, as it is."""
+        """Runs a script of the folder without NVIDIA's libraries."""
         return run([self.path(words[0])] + list(words[1:]), limit_s)
 
 
 def complaint(outcome, limit_s=None):
-    """Why it failed, as one line."""
+    """Returns why a program failed, in one line."""
     if outcome.timed_out:
         return "not done in %s" % (
             "its time" if limit_s is None else "%.0f s" % limit_s)

@@ -1,9 +1,9 @@
-"""What the machine has: GPUs, libraries, a Python with PyTorch, a sanitizer.
+"""Finds what the machine has: GPUs, libraries, PyTorch, a sanitizer.
 
     facts = Facts(bundle)
-    facts.gpus                   # lines of Troupe's own list; [] without one
-    facts.why_no_gpu             # "0 devices: ..." then
-    facts.torch                  # "2.11.0" of the peer, or None
+    facts.gpus                   # lines of Troupe's own list; [] if none
+    facts.why_no_gpu             # "0 devices: ..." if none
+    facts.torch                  # version "2.11.0" of the peer, or None
     facts.sanitizer              # path of compute-sanitizer, or None
 """
 
@@ -23,7 +23,7 @@ def first_line(text):
 
 
 def nvidia_smi():
-    """Its lines, or why there are none."""
+    """Returns the lines of nvidia-smi, or why there are none."""
     if shutil.which("nvidia-smi") is None:
         return ["no nvidia-smi here"]
     outcome = run(QUERY, limit_s=30)
@@ -33,7 +33,7 @@ def nvidia_smi():
 
 
 def find_sanitizer():
-    """compute-sanitizer of a toolkit or of the path; None: there is none."""
+    """Returns compute-sanitizer of a toolkit or in the path, or None."""
     places = [os.path.join(home, *parts)
               for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda")
               if home
@@ -51,7 +51,7 @@ class Facts:
         self.smi = nvidia_smi()
         listed = bundle.run(["bin/gpu_kernels", "--gpus"], limit_s=60)
         lines = listed.out.strip().splitlines() if listed.code == 0 else []
-        # "N devices", a line for each, and versions.
+        # The output is "N devices", a line for each, and versions.
         match = re.match(r"(\d+) devices", lines[0]) if lines else None
         count = int(match.group(1)) if match else 0
         self.gpus = lines[1:1 + count]

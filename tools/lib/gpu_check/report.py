@@ -1,4 +1,4 @@
-"""How a check is told: a table for people, a JSON file for programs.
+"""Reports a check: a table for people, a JSON file for programs.
 
     tell = Table(print).tell          # prints a line for each result
     write_json("gpu_check.json", facts, session, version)
@@ -44,7 +44,7 @@ def summary(session):
 
 
 def write_json(path, facts, session, version):
-    """Whole or not at all: a reader never finds half of it."""
+    """Writes the file atomically: a reader never finds half of it."""
     content = {
         "version": version,
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(

@@ -1,13 +1,13 @@
-"""Pieces of a check, one after the other, within a budget of time.
+"""Runs the pieces of a check, one after the other, within a budget of time.
 
     session = Session(budget_s=520, tell=print)
     session.run(Piece("ops_gpu_test", "tests", limit_s=60, work=work))
-    session.results                   # what came of each
+    session.results                   # the result of each
     session.failed()
 
-`work(limit_s)` returns a Result; whatever it raises is a failure of that piece
-alone. A piece begins only while its whole limit is left, so that none is cut
-short by the end of the budget: what does not fit is skipped, and says so.
+`work(limit_s)` returns a Result; an exception fails that piece alone. A piece
+begins only if the budget has its whole limit left, so that the end of the
+budget interrupts none; a piece that does not fit is reported as skipped.
 """
 
 import collections
@@ -20,7 +20,7 @@ Piece = collections.namedtuple("Piece", "name group limit_s work")
 
 
 class Result:
-    """What came of a piece: a state, words, and what the JSON has beside."""
+    """The result of a piece: a state, words, and details for the JSON file."""
 
     def __init__(self, state, words, **details):
         self.state, self.words, self.details = state, words, details

@@ -1,16 +1,16 @@
-"""Trainings on a GPU beside the same on the CPU, and on several ranks.
+"""Compares trainings on a GPU with the same on the CPU and on several ranks.
 
     for piece in pieces(bundle, mnist="data/mnist"):
         session.run(piece)
 
-    accuracy     LeNet and an MLP on drawn digits (and MNIST, where its folder
-                 is given): the accuracies of GPU and CPU differ by a point at
-                 most, and both have learned
+    accuracy     LeNet and an MLP on drawn digits (and MNIST, if its folder is
+                 given): the accuracies of GPU and CPU differ by at most a
+                 point, and both have learned
     weights      after some steps, 1, 2 and 4 ranks on one GPU, and 2 stages,
-                 have the weights of one rank but for rounding; twice the same
-                 run, the same to the bit; the GPU has those of the CPU within
-                 a wider bound
-    graphs       where the trainer has CUDA graphs: with and without, to the bit
+                 have the weights of one rank up to rounding; a repeated run has
+                 the same bits; the GPU has the CPU's weights within a wider
+                 bound
+    graphs       if the trainer has CUDA graphs: the same bits with and without
 """
 
 import array
@@ -28,10 +28,10 @@ ACCURACY_LIMIT_S = 60
 WEIGHTS_LIMIT_S = 45
 STEPS = 60
 GPU = "cuda:0"
-# Of weights of order one tenth, after STEPS steps.
+# Limits on the difference of weights of order one tenth, after STEPS steps.
 RANKS_DIFFERENCE_MAX = 1e-5
 CPU_DIFFERENCE_MAX = 1e-4
-POINTS_MAX = 1.0  # of accuracy, between GPU and CPU
+POINTS_MAX = 1.0  # limit on the points of accuracy between GPU and CPU
 
 COMMON = ["log.progress=off", "optimizer.momentum=0.9", "optimizer.lr=0.02"]
 DIGITS = ["data.kind=glyphs", "data.train_count=8192", "data.test_count=2048",
@@ -46,11 +46,12 @@ SHORT = ["model.kind=lenet", "data.kind=glyphs", "data.train_count=2048",
 
 
 class Failure(Exception):
-    """A run that did not end well; its text says why."""
+    """A run failed; the text says why."""
 
 
 def train(bundle, settings, limit_s, name=None):
-    """What a run prints; with a name it leaves its weights (weights())."""
+    """Runs a training; returns its output. With a name, it saves its weights,
+    which weights() reads."""
     words = ["bin/trainer", "train"]
     for setting in COMMON + list(settings):
         words += ["--set", setting]
@@ -65,7 +66,7 @@ def train(bundle, settings, limit_s, name=None):
 
 
 def accuracy_of(text):
-    """Percent, as the trainer prints it last."""
+    """Returns the last accuracy that the trainer printed, in percent."""
     found = re.findall(r"^test accuracy[^:\n]*: ([0-9.]+)%", text, re.MULTILINE)
     if not found:
         raise Failure("the trainer prints no accuracy")
@@ -73,7 +74,7 @@ def accuracy_of(text):
 
 
 def tensors(path):
-    """{name: numbers} of a safetensors file of f32."""
+    """Returns {name: numbers} of a safetensors file of f32."""
     with open(path, "rb") as file:
         length, = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(length))
@@ -89,7 +90,7 @@ def tensors(path):
 
 
 def weights(bundle, name):
-    """Of the run's last checkpoint, all of its shards."""
+    """Returns the weights of the run's last checkpoint, from all shards."""
     steps = sorted(glob.glob(bundle.scratch_path(name, "step-*")))
     found = {}
     for path in sorted(glob.glob(os.path.join(steps[-1], "model*.safetensors"))
@@ -101,7 +102,8 @@ def weights(bundle, name):
 
 
 def difference(a, b):
-    """The largest; infinite where names, lengths or NaNs differ."""
+    """Returns the largest difference; infinite if names or lengths differ, or
+    if there are NaNs."""
     if a.keys() != b.keys():
         return float("inf")
     largest = 0.0
@@ -110,13 +112,13 @@ def difference(a, b):
             return float("inf")
         for x, y in zip(numbers, b[name]):
             gap = abs(x - y)
-            if not gap <= largest:  # also where it is no number
+            if not gap <= largest:  # also true for NaN
                 largest = gap if gap == gap else float("inf")
     return largest
 
 
 def guarded(work):
-    """`work` whose Failure is a result."""
+    """Returns `work` with a Failure turned into a result."""
     def run(limit_s):
         try:
             return work(limit_s)
@@ -142,7 +144,7 @@ def compare_accuracy(bundle, settings, limit_s):
 
 
 class Short:
-    """Short runs by name, each made once; others are compared with them."""
+    """Short runs by name, each run once, for others to be compared with."""
 
     def __init__(self, bundle):
         self._bundle, self._made = bundle, {}
@@ -165,7 +167,7 @@ class Short:
 
 
 def graphs_key(bundle, limit_s=30):
-    """"section.cuda_graphs", or None where the trainer has no such key."""
+    """Returns "section.cuda_graphs", or None if the trainer lacks the key."""
     outcome = bundle.run(["bin/trainer", "train", "--print-config", "--set",
                           "train.steps=1"], limit_s)
     section = ""

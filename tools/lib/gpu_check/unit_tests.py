@@ -1,10 +1,10 @@
-"""The GPU tests of the bundle, each a piece; what GoogleTest says of them.
+"""Runs the GPU tests of the bundle, each as a piece, and reads their results.
 
     for piece in pieces(bundle):
         session.run(piece)
 
-A test skips itself where there is no GPU. compute-sanitizer runs a few that
-are small (sanitizer_pieces), under each of its tools.
+A test skips itself if there is no GPU. compute-sanitizer runs a few small ones
+(sanitizer_pieces) with each of its tools.
 """
 
 import concurrent.futures
@@ -17,22 +17,23 @@ from gpu_check.session import FAILED, OK, SKIPPED, Piece, Result
 
 LIMIT_S = 75
 SANITIZER_LIMIT_S = 45
-# Own kernels on small shapes: under a sanitizer each launch takes milliseconds.
+# Tests of Troupe's own kernels on small shapes: under a sanitizer each launch
+# takes milliseconds.
 SANITIZED = ("probes_gpu_test", "optimizer_gpu_test",
              "matrix_kernels_gpu_test")
-# A few steps of a small network: memory as a job has it.
+# A few steps of a small network, to check the memory of a job.
 TRAINING = ["bin/trainer", "train"] + [
     word for setting in (
         "train.device=cuda:0", "train.steps=3", "data.kind=synthetic",
         "data.train_count=256", "data.test_count=32", "model.kind=mlp",
         "model.widths=16", "log.progress=off")
     for word in ("--set", setting)]
-# initcheck knows nothing of what the host writes to memory that it shares with
-# the GPU, which is where the tests have their operands.
+# initcheck does not see what the host writes to memory that it shares with the
+# GPU, and the tests have their operands there.
 TOOLS = (("memcheck", SANITIZED + ("trainer",)),
-         ("racecheck", SANITIZED),  # own kernels alone
+         ("racecheck", SANITIZED),  # only Troupe's own kernels
          ("initcheck", ("trainer",)))
-# Several ranks on one GPU, where NCCL is 2.30 or newer.
+# Permits several ranks on one GPU with NCCL 2.30 or newer.
 ENV = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
 TAIL_LINES = 40
 # The op suite has thousands of cases, a few milliseconds each, most of them on
@@ -41,7 +42,8 @@ SHARDS = {"ops_gpu_test": 12}
 
 
 def counts(report):
-    """(passed, failed, skipped, names of the failed) of GoogleTest's JSON."""
+    """Returns (passed, failed, skipped, names of failed tests) of GoogleTest's
+    JSON."""
     passed = failed = skipped = 0
     names = []
     for suite in report.get("testsuites", []):
@@ -58,7 +60,7 @@ def counts(report):
 
 
 def why_skipped(out):
-    """The first reason that GoogleTest prints; its JSON has none."""
+    """Returns the first reason that GoogleTest prints; its JSON lacks it."""
     match = re.search(r": Skipped\n([^\n\[]+)\n", out)
     return match.group(1).strip() if match else ""
 
@@ -68,7 +70,8 @@ def tail(outcome):
 
 
 def judge(outcome, report, limit_s):
-    """The result of a test whose JSON is `report`; None: it wrote none."""
+    """Returns the result of a test; its JSON is `report`, or None if it wrote
+    none."""
     if report is None or outcome.timed_out or outcome.code < 0:
         return Result(FAILED, complaint(outcome, limit_s), output=tail(outcome))
     passed, failed, skipped, names = counts(report)
@@ -103,7 +106,7 @@ def run_shard(bundle, test, limit_s, shard, shards):
 
 
 def merged(results):
-    """One result of a test's shards: the first that failed says why."""
+    """Merges the results of a test's shards; the first failed one says why."""
     if len(results) == 1:
         return results[0]
     numbers = {what: sum(result.details.get(what, 0) for result in results)

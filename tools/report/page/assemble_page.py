@@ -1,9 +1,10 @@
-"""Puts a page together: prints page.html with its parts in it.
+"""Assembles a page: prints page.html with its parts in it.
 
     assemble_page.py page.html page.css format.js ... >report.html
 
-A line {{include NAME}} becomes the file of that name among the arguments. A
-part that no line includes, or a line whose part is not there, is an error.
+A line {{include NAME}} is replaced by the file of that name among the
+arguments. A file that no line includes, and a line whose file is missing, are
+errors.
 """
 
 import os

@@ -1,4 +1,4 @@
-// Where the time of each rank of a step went: a bar for each rank.
+// Draws a bar for each rank, which breaks down its time in a step.
 
 function drawBreakdown(into, step, names, width, left) {
   const rows = step.ranks.length;
@@ -39,7 +39,7 @@ function drawBreakdown(into, step, names, width, left) {
   into.replaceChildren(svg);
 }
 
-// Over all ranks, of the whole step, by kind.
+// Returns the fraction of the time of all ranks, by kind.
 function sharesOf(step) {
   const shares = DATA.span_kinds.map(() => 0);
   const all = step.length * step.ranks.length || 1;

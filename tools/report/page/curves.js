@@ -1,4 +1,4 @@
-// Curves over the steps of the run: one chart for each quantity.
+// Draws the curves of the run by step: one chart for each quantity.
 
 const CURVES = [
   ['loss', 'Loss', formatNumber],
@@ -39,7 +39,7 @@ function drawCurves(into) {
     }
     charts.push(() => drawCurve(canvas, key, title, series, format));
   }
-  // How wide one is depends on how many there are.
+  // The width of a chart depends on the number of charts.
   for (const draw of charts) draw();
   byId('run').hidden = into.children.length === 0;
 }
@@ -50,7 +50,7 @@ function dot(color) {
   return swatch;
 }
 
-// The least and the greatest value that is shown, with some room.
+// Returns the least and the greatest value that is shown, with a margin.
 function rangeOf(series, fromZero) {
   const values = series.flatMap((s) => s.values).filter((v) => v !== null);
   let low = values.reduce((a, b) => Math.min(a, b), Infinity);
@@ -100,7 +100,7 @@ function drawCurve(into, key, title, series, format) {
              format);
 }
 
-// A value that is not finite leaves a gap.
+// Adds a curve; a missing value leaves a gap.
 function addSeries(svg, series, x, y) {
   let path = '';
   let pen = false;

@@ -1,6 +1,6 @@
-// Numbers as people read them.
+// Formats numbers for readers.
 
-// A time in microseconds, with the unit that suits it.
+// Returns a time, given in microseconds, in a suitable unit.
 function formatTime(micros) {
   const size = Math.abs(micros);
   if (size >= 1e6) return trimmed(micros / 1e6) + ' s';
@@ -8,7 +8,7 @@ function formatTime(micros) {
   return trimmed(micros) + ' µs';
 }
 
-// Three digits that count.
+// Returns a number with three significant digits.
 function trimmed(value) {
   if (value === 0) return '0';
   const size = Math.abs(value);
@@ -40,7 +40,7 @@ function formatNumber(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-// The unit of an axis: [name, how many microseconds or bytes it has].
+// Returns the unit of an axis: [name, its size in microseconds or bytes].
 function timeUnit(span) {
   return span >= 2e6 ? ['s', 1e6] : span >= 2e3 ? ['ms', 1e3] : ['µs', 1];
 }
@@ -52,13 +52,13 @@ function byteUnit(most) {
   return [units[at], Math.pow(1024, at)];
 }
 
-// Round values in a unit, with their texts.
+// Returns round values in a unit, with their texts.
 function ticksOf(min, max, count, [name, size]) {
   return ticksBetween(min / size, max / size, count).map(
       (tick) => [tick * size, trimmed(tick) + ' ' + name]);
 }
 
-// Round values from `min` to `max`, about `count` of them.
+// Returns about `count` round values from `min` to `max`.
 function ticksBetween(min, max, count) {
   const span = max - min;
   if (!(span > 0)) return [min];

@@ -1,5 +1,5 @@
-// A step as a grid: a row for each rank, time to the right. Executed and
-// planned steps are drawn alike.
+// Draws a recorded or planned step as a grid: a row for each rank, with time to
+// the right.
 
 // Narrower bars of one kind are drawn as one.
 const BAR_PIXELS_MIN = 0.7;
@@ -45,7 +45,7 @@ function drawRow(svg, rank, r, layout, scale) {
     if (end < scale.view[0] || begin > scale.view[1]) return;
     const from = Math.max(scale.x(begin), scale.left);
     const wide = Math.min(scale.x(end), scale.right) - from;
-    // A hair's breadth between bars where there is room for it.
+    // Leaves a thin gap between bars that are wide enough.
     const shown = wide > 5 ? wide - 0.9 : Math.max(wide, 0.6);
     group.append(svgElement('rect', Object.assign(
         {x: from.toFixed(2), width: shown.toFixed(2)}, attributes)));
@@ -86,7 +86,7 @@ function addLabel(group, label, begin, end, y, layout, scale) {
     'text-anchor': 'middle', class: 'on-bar'}, label));
 }
 
-// Bars that would be too narrow to see become one with their neighbours.
+// Merges bars that would be too narrow to see with their neighbours.
 function merged(bars, scale) {
   const small = BAR_PIXELS_MIN * (scale.view[1] - scale.view[0]) /
       (scale.right - scale.left);
@@ -109,7 +109,7 @@ function mergedSpans(spans, scale) {
       .map(([kind, , , begin, end]) => [kind, begin, end]);
 }
 
-// Outlines, and links from rank to rank.
+// Draws the outlines of bars on the critical path, and links between ranks.
 function drawPath(svg, path, layout, scale) {
   const group = svgElement('g', {class: 'critical-path'});
   let before = null;
@@ -139,7 +139,7 @@ function drawPath(svg, path, layout, scale) {
   svg.append(group);
 }
 
-// What is under the mouse, in words: the innermost bar, or why there is none.
+// Shows the innermost bar under the mouse as text, or why there is none.
 function followMouse(svg, options, layout, scale, onHover) {
   svg.addEventListener('mousemove', (event) => {
     const box = svg.getBoundingClientRect();
@@ -191,7 +191,7 @@ function describe(rank, time, onComm) {
     'from ' + formatTime(span[1]) + ' to ' + formatTime(span[2])];
 }
 
-// Dragging over a chart of a step shows that part of it, in all of them.
+// Lets the user drag over a chart to zoom all charts of the step.
 function selectByDragging(svg, scale, height, onSelect) {
   let from = null;
   let mark = null;

@@ -1,4 +1,4 @@
-// What bars and spans are called, and their colours.
+// Names and colours of bars and spans.
 
 const WORDS = {
   F: ['forward', 'forward'],
@@ -17,7 +17,7 @@ const WORDS = {
   graph: ['recorded step', 'graph'],
 };
 
-// Of spans, by their number in the data.
+// Colours of spans, indexed by their number in the data.
 const SPAN_COLORS = [
   'forward', 'backward', 'update', 'transfer', 'graph', 'exposed', 'waiting',
   'waiting', 'waiting', 'waiting', 'done', 'other'];
@@ -35,13 +35,13 @@ function isNumbered(word) {
   return word !== 'LR' && word !== 'NR' && word !== 'graph';
 }
 
-// "1F3", as tables have it.
+// Returns "1F3", as in tables of actions.
 function labelOf(word, chunk, index) {
   if (!isNumbered(word)) return word;
   return (chunk > 0 ? chunk : '') + word + index;
 }
 
-// "forward of micro-batch 3, chunk 1"
+// Returns "forward of micro-batch 3, chunk 1".
 function sentenceOf(word, chunk, index) {
   const what = (WORDS[word] || [word])[0];
   if (!isNumbered(word)) return what;

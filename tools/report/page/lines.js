@@ -1,13 +1,13 @@
-// Curves over an axis, with a line under the mouse.
+// Draws curves over an axis, with a vertical line under the mouse.
 
-// A smooth run of colours for ranks, told apart by hue where there are few.
+// Returns the colour of a rank; colours change gradually with the rank.
 function rankColor(rank, ranks) {
   const hue = ranks <= 1 ? 215 : Math.round(215 + 290 * rank / ranks) % 360;
   return `hsl(${hue} 62% 52%)`;
 }
 
-// Steps down and up: a value holds until the next one. `end`: where the last
-// one ends.
+// Returns the path of a step function: a value holds until the next one, and
+// the last until `end`.
 function stairs(points, scale, y, end) {
   let path = '';
   points.forEach(([at, value], i) => {
@@ -17,7 +17,7 @@ function stairs(points, scale, y, end) {
   return path + `H${scale.x(Math.min(end, scale.view[1])).toFixed(1)}`;
 }
 
-// The value that holds at a time; null before the first one.
+// Returns the value at a time; null before the first one.
 function valueAt(points, time) {
   let low = 0;
   let high = points.length;
@@ -28,7 +28,7 @@ function valueAt(points, time) {
   return low === 0 ? null : points[low - 1][1];
 }
 
-// The samples that show in a view, with the one that holds when it begins.
+// Returns the samples in a view, with the one that holds at its begin.
 function pointsInView(points, view) {
   const inside = points.filter((p) => p[0] > view[0] && p[0] <= view[1]);
   const first = valueAt(points, view[0]);
@@ -101,7 +101,7 @@ function memoryLines(ranks, names, time) {
   return ['at ' + formatTime(time)].concat(lines);
 }
 
-// Where there are many ranks, the one under the mouse stands out.
+// Highlights the rank under the mouse if there are four or more.
 function markNearest(svg, ranks, time, at, y) {
   if (ranks.length < 4) return;
   let nearest = -1;

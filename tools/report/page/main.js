@@ -1,4 +1,4 @@
-// From the data of the run to the page.
+// Fills the page with the data of the run.
 
 const DATA = JSON.parse(byId('data').textContent);
 
@@ -37,7 +37,7 @@ addEventListener('resize', () => {
   drawnWidth = innerWidth;
   drawAll();
 });
-// A long list is not printed.
+// Does not print a long list.
 addEventListener('beforeprint', () => {
   const rows = document.querySelectorAll('.path-part').length;
   byId('path-details').open = rows <= 60;

@@ -1,8 +1,8 @@
-// The critical path: a sentence on what it is made of, and its parts.
+// Shows the critical path: a sentence on its composition, and its parts.
 
 const PATH_ROWS_MAX = 2000;
 
-// Times on the path, the longest first.
+// Returns the time of each kind of part on the path, the longest first.
 function pathParts(step) {
   const times = new Map();
   const add = (name, time) => times.set(name, (times.get(name) || 0) + time);

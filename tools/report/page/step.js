@@ -4,7 +4,7 @@ class StepView {
   constructor() {
     this.step = typicalStep();
     this.plan = 0;
-    this.view = null;  // null: the whole step
+    this.view = null;  // null for the whole step
     this.fillControls();
   }
 
@@ -126,14 +126,14 @@ class StepView {
   }
 }
 
-// The one whose length is the median.
+// Returns the index of the step with the median length.
 function typicalStep() {
   const byLength = DATA.steps.map((step, i) => [step.length, i])
       .sort((a, b) => a[0] - b[0]);
   return byLength[(byLength.length - 1) >> 1][1];
 }
 
-// What is planned has its gaps, too: a rank waits there.
+// Adds spans to a planned rank: it waits in the gaps between bars.
 function plannedRank(bars, length) {
   const waiting = SPAN_COLORS.indexOf('waiting');
   const done = SPAN_COLORS.indexOf('done');

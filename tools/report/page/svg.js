@@ -1,4 +1,4 @@
-// Elements, and the tooltip. Texts of the run only ever become text nodes.
+// Makes elements and the tooltip. Texts of the run become text nodes only.
 
 function svgElement(name, attributes, text) {
   const element = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -18,7 +18,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// The first line stands out.
+// Shows the tooltip, with its first line emphasised.
 function showTooltip(event, lines) {
   const tooltip = byId('tooltip');
   tooltip.replaceChildren(htmlElement('b', '', lines[0]));
@@ -37,12 +37,12 @@ function hideTooltip() {
   byId('tooltip').hidden = true;
 }
 
-// The width that a chart has on the screen.
+// Returns the width of a chart on the screen.
 function widthOf(element) {
   return Math.max(320, Math.floor(element.clientWidth || 1100));
 }
 
-// A time axis below the rows of a chart.
+// Adds a time axis below the rows of a chart.
 function addTimeAxis(svg, scale, height) {
   const {view, left, right} = scale;
   const unit = timeUnit(view[1] - view[0]);
@@ -56,13 +56,13 @@ function addTimeAxis(svg, scale, height) {
   }
 }
 
-// Room for the names of rows.
+// Returns the width of the margin for the names of rows.
 function marginFor(names) {
   const longest = names.reduce((most, name) => Math.max(most, name.length), 0);
   return Math.max(76, 6.6 * longest + 16);
 }
 
-// From time to place: the same for all charts of a step.
+// Returns the mapping from time to x, the same for all charts of a step.
 function timeScale(view, width, left) {
   const right = width - 10;
   const perMicro = (right - left) / Math.max(view[1] - view[0], 1e-9);

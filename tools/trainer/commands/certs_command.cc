@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/file_system.h"
 #include "base/tls/certificates.h"
@@ -63,6 +64,15 @@ absl::Status MakeNode(const Authority& authority, const std::string& folder,
   return authority.WriteCertificate(folder);
 }
 
+int RunCerts(const std::vector<std::string>& arguments,
+             const CommandContext& context) {
+  const absl::StatusOr<CertsOptions> options = ParseCerts(arguments);
+  if (!options.ok()) return Fail(context, options.status(), kExitUsage);
+  if (options->help) return Print(context, CertsHelp());
+  const absl::StatusOr<std::string> text = MakeCerts(*options, absl::Now());
+  return text.ok() ? Print(context, *text) : Fail(context, text.status());
+}
+
 }  // namespace
 
 std::string CertsHelp() { return kHelp; }
@@ -113,6 +123,11 @@ absl::StatusOr<std::string> MakeCerts(const CertsOptions& options,
                     ", and start there with --certs=DIR\n");
   }
   return text;
+}
+
+Command CertsCommand() {
+  return {"certs", "--dir=DIR [--hosts=A,B]", "certificates for several nodes",
+          CertsHelp, RunCerts};
 }
 
 }  // namespace troupe::tools

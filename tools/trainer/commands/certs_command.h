@@ -15,28 +15,31 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/trainer/commands/command.h"
 
 namespace troupe::tools {
 
 struct CertsOptions {
   bool help = false;
   std::string dir;
-  std::vector<std::string> hosts;  // a folder for each; none: one, for all
+  std::vector<std::string> hosts;  // a folder for each; empty: one for all
   int days = 365;
 };
 
-// What follows `certs` on the command line.
+// Parses what follows `certs` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<CertsOptions> ParseCerts(
     const std::vector<std::string>& arguments);
 
 std::string CertsHelp();
 
-// Makes an authority in `dir`, or takes the one that is there, and a folder
-// below for each host. Nothing is overwritten; a folder that is there is an
-// error. Returns what to say to the user.
+// Makes an authority in `dir`, or uses an existing one, and a folder below it
+// for each host. Overwrites nothing: a folder that exists is an error. Returns
+// the text to show to the user.
 absl::StatusOr<std::string> MakeCerts(const CertsOptions& options,
                                       absl::Time now);
+
+Command CertsCommand();
 
 }  // namespace troupe::tools
 

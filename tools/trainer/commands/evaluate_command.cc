@@ -8,14 +8,34 @@
 #include "actors/job.h"
 #include "base/check.h"
 #include "data/registry.h"
+#include "tools/trainer/commands/help.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/run/spec_builder.h"
+#include "tools/trainer/terminal/arguments.h"
 #include "tools/trainer/terminal/progress.h"
 
 namespace troupe::tools {
 namespace {
 
-// A job that has done all of its steps evaluates, and ends.
+constexpr char kEvaluateHelp[] =
+    R"(trainer evaluate --checkpoint=DIR [--config=FILE] [options]
+
+Prints loss and accuracy of a checkpoint on the test samples. Nothing is trained
+and nothing written. The configuration is that of the run that wrote it: model,
+data and optimizer must be the same; seed and step are the checkpoint's.
+
+Options:
+  --checkpoint=DIR         A checkpoint ("checkpoints/glyphs/step-00001024",
+                           "checkpoints/glyphs/best"), or a folder of them, of
+                           which the newest is taken.
+  --config=FILE            As of trainer train; so are the next two.
+  --set section.key=value
+  --ranks=N
+  --help                   This text.
+)";
+
+// Makes `job` evaluate and end at once: it goes on from a checkpoint that has
+// done all of its steps.
 void StopAt(const actors::Checkpoint& checkpoint, actors::JobSpec& job) {
   job.epochs = 0;
   job.steps = checkpoint.state().step;
@@ -25,7 +45,61 @@ void StopAt(const actors::Checkpoint& checkpoint, actors::JobSpec& job) {
   job.checkpoint.from = checkpoint.path();
 }
 
+int RunEvaluate(const std::vector<std::string>& arguments,
+                const CommandContext& context) {
+  const absl::StatusOr<EvaluateOptions> options = ParseEvaluate(arguments);
+  if (!options.ok()) return Fail(context, options.status(), kExitUsage);
+  if (options->help) return Print(context, EvaluateHelp());
+  return RunOnConfig(context, options->source, [&](const LoadedConfig& loaded) {
+    Display::Options on;
+    on.columns = context.columns;
+    Display display(on, context.write);
+    return EvaluateCheckpoint(loaded, options->checkpoint, *context.files,
+                              display);
+  });
+}
+
 }  // namespace
+
+std::string EvaluateHelp() {
+  return absl::StrCat(kEvaluateHelp, ExitCodesHelp());
+}
+
+absl::StatusOr<EvaluateOptions> ParseEvaluate(
+    const std::vector<std::string>& arguments) {
+  EvaluateOptions options;
+  std::vector<std::string> of_train;
+  Arguments left(arguments);
+  while (!left.Done()) {
+    const std::string argument = left.Next();
+    const Option option = ParseOption(argument);
+    if (option.name == "--checkpoint") {
+      TROUPE_ASSIGN_OR_RETURN(
+          options.checkpoint,
+          left.Value(option, "--checkpoint=checkpoints/glyphs/best"));
+    } else if (argument == "--help" || argument == "-h") {
+      options.help = true;
+      return options;
+    } else if (option.name == "--config" || option.name == "--set" ||
+               option.name == "--ranks") {
+      TROUPE_ASSIGN_OR_RETURN(
+          const std::string value,
+          left.Value(option, "what \"trainer evaluate --help\" shows"));
+      of_train.push_back(absl::StrCat(option.name, "=", value));
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown option ", argument,
+                       "; \"trainer evaluate --help\" lists all"));
+    }
+  }
+  if (options.checkpoint.empty()) {
+    return absl::InvalidArgumentError(
+        "no checkpoint to evaluate; write "
+        "--checkpoint=checkpoints/glyphs/best, say");
+  }
+  TROUPE_ASSIGN_OR_RETURN(options.source, ParseConfigSource(of_train));
+  return options;
+}
 
 absl::Status EvaluateCheckpoint(LoadedConfig loaded, const std::string& path,
                                 base::FileSystem& files, Display& display) {
@@ -52,6 +126,11 @@ absl::Status EvaluateCheckpoint(LoadedConfig loaded, const std::string& path,
                              FormatEvaluation(evaluation.step, evaluation.loss,
                                               accuracy, evaluation.count)));
   return absl::OkStatus();
+}
+
+Command EvaluateCommand() {
+  return {"evaluate", "--checkpoint=DIR [--config=FILE] [options]",
+          "loss and accuracy of a checkpoint", EvaluateHelp, RunEvaluate};
 }
 
 }  // namespace troupe::tools

@@ -44,6 +44,16 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(what);
 }
 
+int RunExport(const std::vector<std::string>& arguments,
+              const CommandContext& context) {
+  const absl::StatusOr<ExportOptions> options = ParseExport(arguments);
+  if (!options.ok()) return Fail(context, options.status(), kExitUsage);
+  if (options->help) return Print(context, ExportHelp());
+  const absl::StatusOr<std::string> text =
+      ExportWeights(*options, *context.files);
+  return text.ok() ? Print(context, *text) : Fail(context, text.status());
+}
+
 }  // namespace
 
 std::string ExportHelp() { return kHelp; }
@@ -112,6 +122,11 @@ absl::StatusOr<std::string> ExportWeights(const ExportOptions& options,
   return absl::StrCat("wrote ", options.out, ": ", tensors.size(), " tensors, ",
                       elems, " numbers, of step ", checkpoint.state().step,
                       "\n");
+}
+
+Command ExportCommand() {
+  return {"export", "--checkpoint=DIR --out=FILE", "weights for other programs",
+          ExportHelp, RunExport};
 }
 
 }  // namespace troupe::tools

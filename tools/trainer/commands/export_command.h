@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
+#include "tools/trainer/commands/command.h"
 
 namespace troupe::tools {
 
@@ -24,24 +25,27 @@ inline constexpr char kTransformersFormat[] = "transformers";
 
 struct ExportOptions {
   bool help = false;
-  std::string checkpoint;  // a run's folder, or one of its steps'
+  std::string checkpoint;  // folder of a run, or of one of its steps
   std::string out;
   std::string format = kPyTorchFormat;
-  std::string dtype;  // "f32", "bf16", ...; empty: as they are saved
+  std::string dtype;  // "f32", "bf16", ...; empty: as saved
 };
 
-// What follows `export` on the command line.
+// Parses what follows `export` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<ExportOptions> ParseExport(
     const std::vector<std::string>& arguments);
 
 std::string ExportHelp();
 
-// Writes the file, over one that is there. Returns what to say to the user.
+// Writes the file, replacing an existing one. Returns the text to show to the
+// user.
 //   kNotFound, kDataLoss: there is no checkpoint, or it is damaged.
-//   kInvalidArgument: `transformers` asks for a model that this is not.
+//   kInvalidArgument: the format is "transformers" and the model is no GPT-2.
 absl::StatusOr<std::string> ExportWeights(const ExportOptions& options,
                                           base::FileSystem& files);
+
+Command ExportCommand();
 
 }  // namespace troupe::tools
 

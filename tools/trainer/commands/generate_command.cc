@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/checkpoint/checkpoint.h"
-#include "actors/checkpoint/load_model.h"
 #include "base/check.h"
 #include "data/registry.h"
 #include "nn/generate/generate.h"
 #include "nn/serialize/weight_file.h"
 #include "nn/tensor/caching_allocator.h"
+#include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/terminal/arguments.h"
 #include "tools/trainer/terminal/options_reader.h"
@@ -61,7 +60,7 @@ constexpr int kSeedMax = 2'147'483'647;
 constexpr int kTopKMax = 1'000'000'000;
 constexpr double kTemperatureMax = 100;
 
-// What `trainer generate` needs of a dataset.
+// Opens the dataset, which must have a tokenizer.
 absl::StatusOr<data::DataSplits> OpenText(const LoadedConfig& loaded,
                                           base::FileSystem& files) {
   data::DatasetOptions options = loaded.config.data;
@@ -80,6 +79,19 @@ absl::StatusOr<data::DataSplits> OpenText(const LoadedConfig& loaded,
                    "data.tokenizer and data.tokenizer_path");
   }
   return splits;
+}
+
+int RunGenerate(const std::vector<std::string>& arguments,
+                const CommandContext& context) {
+  const absl::StatusOr<GenerateRequest> request = ParseGenerate(arguments);
+  if (!request.ok()) return Fail(context, request.status(), kExitUsage);
+  const absl::StatusOr<ConfigSource> source =
+      ParseConfigSource(request->run.config, request->run.sets);
+  if (!source.ok()) return Fail(context, source.status(), kExitUsage);
+  if (request->help) return Print(context, GenerateHelp());
+  return RunOnConfig(context, *source, [&](const LoadedConfig& loaded) {
+    return GenerateText(loaded, *request, *context.files, context.write);
+  });
 }
 
 }  // namespace
@@ -122,13 +134,9 @@ absl::Status GenerateText(const LoadedConfig& loaded,
                           const GenerateRequest& request,
                           base::FileSystem& files,
                           const std::function<bool(absl::string_view)>& write) {
-  TROUPE_ASSIGN_OR_RETURN(
-      actors::Checkpoint checkpoint,
-      actors::OpenCheckpoint(files, request.run.checkpoint));
-  LoadedConfig saved = loaded;
-  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, saved.config));
+  TROUPE_ASSIGN_OR_RETURN(OpenedRun run, OpenRun(loaded, request.run, files));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
-                          OpenText(saved, files));
+                          OpenText(run.loaded, files));
   const data::Tokenizer& tokenizer = *splits.tokenizer;
   absl::StatusOr<std::vector<data::Token>> prompt =
       tokenizer.Encode(request.prompt);
@@ -137,9 +145,9 @@ absl::Status GenerateText(const LoadedConfig& loaded,
         absl::StrCat("--prompt: ", prompt.status().message()));
   }
 
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<actors::InferenceSession> model,
-                          OpenSavedModel(saved, splits, std::move(checkpoint),
-                                         files, request.threads));
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<actors::InferenceSession> model,
+      OpenSavedModel(std::move(run), splits, files, request.threads));
   nn::CachingAllocator memory;
   const nn::LogitsFn logits =
       [&](const nn::Tensor& tokens) -> absl::StatusOr<nn::Tensor> {
@@ -162,6 +170,11 @@ absl::Status GenerateText(const LoadedConfig& loaded,
   TROUPE_RETURN_IF_ERROR(decoded);
   write("\n");
   return absl::OkStatus();
+}
+
+Command GenerateCommand() {
+  return {"generate", "--checkpoint=DIR [--config=FILE] [--prompt=TEXT]",
+          "text of a language model", GenerateHelp, RunGenerate};
 }
 
 }  // namespace troupe::tools

@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
 #include "nn/generate/token_choice.h"
+#include "tools/trainer/commands/command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/run/saved_run.h"
 
@@ -34,22 +35,24 @@ struct GenerateRequest {
   nn::SamplingOptions sampling;
 };
 
-// What follows `generate` on the command line.
+// Parses what follows `generate` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<GenerateRequest> ParseGenerate(
     const std::vector<std::string>& arguments);
 
 std::string GenerateHelp();
 
-// Writes the prompt, and what the model says next as soon as it is known. Ends
-// early where `write` says false.
-//   kInvalidArgument: `loaded` is no text model, or not that of the checkpoint;
-//     the tokenizer has no token for something in the prompt.
+// Writes the prompt, and each token that the model generates as soon as it is
+// known. Ends early if `write` returns false.
+//   kInvalidArgument: `loaded` is no text model, or another model than the
+//     checkpoint's; the tokenizer has no token for a part of the prompt.
 //   kNotFound, kDataLoss: there is no checkpoint, or it is damaged.
 absl::Status GenerateText(const LoadedConfig& loaded,
                           const GenerateRequest& request,
                           base::FileSystem& files,
                           const std::function<bool(absl::string_view)>& write);
+
+Command GenerateCommand();
 
 }  // namespace troupe::tools
 

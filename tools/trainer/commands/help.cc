@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/terminal/exit_codes.h"
 
@@ -12,36 +13,11 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 
-constexpr char kGeneralHelp[] =
-    R"(trainer trains neural networks on several ranks at once.
+constexpr char kGeneralIntro[] =
+    "trainer trains neural networks on several ranks at once.\n\n";
 
-  trainer train [--config=FILE] [options] train, as file and options say
-  trainer evaluate --checkpoint=DIR [--config=FILE] [options]
-                                          loss and accuracy of a checkpoint
-  trainer generate --checkpoint=DIR [--config=FILE] [--prompt=TEXT]
-                                          text of a language model
-  trainer predict --checkpoint=DIR [--config=FILE] IMAGE...
-                                          the classes of images
-  trainer plan [--config=FILE] [options]  stages, schedule, step and memory of a
-                                          run that has not begun
-  trainer profile [--config=FILE] [options]
-                                          where the time of a step goes
-  trainer report RUN-DIR [--output=FILE]  a page of a run: executed and planned
-                                          steps, waiting, memory, curves
-  trainer launch --nproc-per-node=K -- train ...
-                                          the same by K processes, on one node
-                                          or on several
-  trainer certs --dir=DIR [--hosts=A,B]   certificates for several nodes
-  trainer doctor [--hosts=A,B]            whether a job can run here
-  trainer export --checkpoint=DIR --out=FILE
-                                          weights for other programs
-  trainer help train                      every option and configuration key
-  trainer help evaluate|generate|predict|plan|profile|report|launch|certs|
-      doctor|export                       every option of these
-  trainer help                            this text
-  trainer --version                       the version of Troupe
-
-To begin, with drawn digits that need no download:
+constexpr char kGeneralExamples[] =
+    R"(To begin, with drawn digits that need no download:
 
   trainer train --config=examples/glyphs/glyphs.toml
 
@@ -92,23 +68,6 @@ do as the first Ctrl-C, however often they come. A run that has done all of its
 steps when it is stopped ends as usual.
 )";
 
-constexpr char kEvaluateHelp[] =
-    R"(trainer evaluate --checkpoint=DIR [--config=FILE] [options]
-
-Prints loss and accuracy of a checkpoint on the test samples. Nothing is trained
-and nothing written. The configuration is that of the run that wrote it: model,
-data and optimizer must be the same; seed and step are the checkpoint's.
-
-Options:
-  --checkpoint=DIR         A checkpoint ("checkpoints/glyphs/step-00001024",
-                           "checkpoints/glyphs/best"), or a folder of them, of
-                           which the newest is taken.
-  --config=FILE            As of trainer train; so are the next two.
-  --set section.key=value
-  --ranks=N
-  --help                   This text.
-)";
-
 constexpr char kMarkdownIntro[] =
     R"(# Configuration
 
@@ -144,7 +103,7 @@ where each value comes from. This page is made by
 `trainer train --help=markdown`; a test compares them.
 )";
 
-// `text` in lines of at most kColumns, each after `indent` spaces.
+// Returns `text` in lines of at most kColumns, each behind `indent` spaces.
 std::string Wrapped(absl::string_view text, std::size_t indent) {
   std::string wrapped, line;
   for (absl::string_view word : absl::StrSplit(text, ' ')) {
@@ -158,16 +117,29 @@ std::string Wrapped(absl::string_view text, std::size_t indent) {
   return wrapped;
 }
 
-// "0     The run is complete." and so on.
-std::string ExitCodesHelp() {
-  constexpr std::size_t kIndent = 6;
-  std::string help = "\nExit codes:\n\n";
-  for (const ExitMeaning& exit : kExitMeanings) {
-    std::string lines = Wrapped(exit.meaning, kIndent);
-    const std::string code = absl::StrCat("  ", exit.code);
-    absl::StrAppend(&help, lines.replace(0, code.size(), code));
+// Returns `usage` behind two spaces, and `meaning` in a column to its right, or
+// below where it is long.
+std::string UsageLines(absl::string_view usage, absl::string_view meaning) {
+  constexpr std::size_t kColumn = 42;
+  const std::string line = absl::StrCat("  ", usage);
+  std::string lines = Wrapped(meaning, kColumn);
+  if (line.size() >= kColumn) return absl::StrCat(line, "\n", lines);
+  return lines.replace(0, line.size(), line);
+}
+
+// Returns how to ask for the help of each command but the first.
+std::string HelpTopics(absl::Span<const Command> commands) {
+  std::string lines, line = "trainer help ";
+  for (std::size_t i = 1; i < commands.size(); ++i) {
+    const std::string word =
+        absl::StrCat(commands[i].name, i + 1 < commands.size() ? "|" : "");
+    if (2 + line.size() + word.size() > kColumns) {
+      absl::StrAppend(&lines, "  ", line, "\n");
+      line = "    ";
+    }
+    absl::StrAppend(&line, word);
   }
-  return help;
+  return absl::StrCat(lines, UsageLines(line, "every option of these"));
 }
 
 std::string ExitCodesMarkdown() {
@@ -195,12 +167,31 @@ std::string MarkdownRow(const ConfigKey& key, const TrainerConfig& defaults) {
 
 }  // namespace
 
-std::string GeneralHelp() {
-  return absl::StrCat(kGeneralHelp, ExitCodesHelp());
+std::string ExitCodesHelp() {
+  constexpr std::size_t kIndent = 6;
+  std::string help = "\nExit codes:\n\n";
+  for (const ExitMeaning& exit : kExitMeanings) {
+    std::string lines = Wrapped(exit.meaning, kIndent);
+    const std::string code = absl::StrCat("  ", exit.code);
+    absl::StrAppend(&help, lines.replace(0, code.size(), code));
+  }
+  return help;
 }
 
-std::string EvaluateHelp() {
-  return absl::StrCat(kEvaluateHelp, ExitCodesHelp());
+std::string GeneralHelp(absl::Span<const Command> commands) {
+  std::string help = kGeneralIntro;
+  for (const Command& command : commands) {
+    absl::StrAppend(&help, UsageLines(absl::StrCat("trainer ", command.name,
+                                                   " ", command.usage),
+                                      command.summary));
+  }
+  return absl::StrCat(
+      help,
+      UsageLines(absl::StrCat("trainer help ", commands[0].name),
+                 "every option and configuration key"),
+      HelpTopics(commands), UsageLines("trainer help", "this text"),
+      UsageLines("trainer --version", "the version of Troupe"), "\n",
+      kGeneralExamples, ExitCodesHelp());
 }
 
 std::string TrainHelp() {

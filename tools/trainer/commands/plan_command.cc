@@ -12,6 +12,7 @@
 #include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"
 #include "pipeline/cut_search.h"
+#include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/run/plan_text.h"
 #include "tools/trainer/run/spec_builder.h"
@@ -51,8 +52,8 @@ For example, which schedule suits four stages of a small GPT:
 
 constexpr int kColumnsMin = 20, kColumnsMax = 10'000;
 
-// The job with nothing open, and what its model's parts were measured to take,
-// where they were.
+// A job without open choices, and the measured costs of its model if they were
+// measured.
 struct ClosedSpec {
   actors::JobSpec spec;
   std::optional<pipeline::ModelCosts> costs;
@@ -74,6 +75,19 @@ absl::StatusOr<ClosedSpec> Close(actors::JobSpec spec, bool measure) {
         spec.open_pipeline->set(*closed.costs, closed.spec.plan));
   }
   return closed;
+}
+
+int RunPlan(const std::vector<std::string>& arguments,
+            const CommandContext& context) {
+  const absl::StatusOr<PlanRequest> request = ParsePlan(arguments);
+  if (!request.ok()) return Fail(context, request.status(), kExitUsage);
+  const absl::StatusOr<ConfigSource> source =
+      ParseConfigSource(request->config, request->sets, request->ranks);
+  if (!source.ok()) return Fail(context, source.status(), kExitUsage);
+  if (request->help) return Print(context, PlanHelp());
+  return RunOnConfig(context, *source, [&](const LoadedConfig& loaded) {
+    return ShowPlan(loaded, *request, *context.files, context.write);
+  });
 }
 
 }  // namespace
@@ -116,6 +130,12 @@ absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
   options.columns = request.columns;
   write(PlanText(loaded.config, *step, options));
   return absl::OkStatus();
+}
+
+Command PlanCommand() {
+  return {"plan", "[--config=FILE] [options]",
+          "stages, schedule, step and memory of a run that has not begun",
+          PlanHelp, RunPlan};
 }
 
 }  // namespace troupe::tools

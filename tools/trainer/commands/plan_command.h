@@ -1,4 +1,4 @@
-// `trainer plan`: what a run would do, and what it would cost.
+// `trainer plan`: prints the plan of a run and its predicted time and memory.
 //
 //   TROUPE_ASSIGN_OR_RETURN(PlanRequest request, ParsePlan(left.Rest()));
 //   if (request.help) return PlanHelp();
@@ -15,13 +15,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
+#include "tools/trainer/commands/command.h"
 #include "tools/trainer/config/config.h"
 
 namespace troupe::tools {
 
 struct PlanRequest {
   bool help = false;
-  // As of trainer train.
+  // Values of the options that `trainer train` has, too.
   std::string config, ranks;
   std::vector<std::string> sets;
   bool measure = false;  // times a step, for predictions in milliseconds
@@ -29,18 +30,21 @@ struct PlanRequest {
   int columns = 100;     // width of the drawn step
 };
 
-// What follows `plan` on the command line.
+// Parses what follows `plan` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<PlanRequest> ParsePlan(
     const std::vector<std::string>& arguments);
 
 std::string PlanHelp();
 
-// Nothing is trained but, where the request measures, a few steps.
-//   kInvalidArgument, with the place of a key: as BuildSpec().
+// Writes the plan of the run. Trains nothing, except for a few steps if
+// `request.measure` is set.
+//   kInvalidArgument: the same as BuildSpec(), with the place of a key.
 absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
                       base::FileSystem& files,
                       const std::function<bool(absl::string_view)>& write);
+
+Command PlanCommand();
 
 }  // namespace troupe::tools
 

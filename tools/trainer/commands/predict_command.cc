@@ -11,12 +11,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "actors/checkpoint/load_model.h"
 #include "actors/inference/predict.h"
 #include "base/check.h"
 #include "data/registry.h"
 #include "nn/serialize/weight_file.h"
 #include "nn/tensor/caching_allocator.h"
+#include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config_blame.h"
 
 namespace troupe::tools {
@@ -61,7 +61,7 @@ absl::StatusOr<data::DataSplits> OpenImages(const LoadedConfig& loaded,
   return splits;
 }
 
-// softmax(logits), in the order of the classes.
+// Returns softmax(logits), in the order of the classes.
 std::vector<double> Probabilities(absl::Span<const float> logits) {
   const double highest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> shares;
@@ -71,7 +71,8 @@ std::vector<double> Probabilities(absl::Span<const float> logits) {
   return shares;
 }
 
-// "cat 98.1 %, dog 1.9 %", the likeliest first, of equal ones the first.
+// Returns "cat 98.1 %, dog 1.9 %": the likeliest class first, and of equally
+// likely ones the first in the order of the classes.
 std::string TopClasses(absl::Span<const double> shares,
                        const std::vector<std::string>& classes, int top) {
   std::vector<std::size_t> order(std::min(shares.size(), classes.size()));
@@ -85,7 +86,7 @@ std::string TopClasses(absl::Span<const double> shares,
   });
 }
 
-// The logits of image number `index`, in `logits`.
+// Computes the logits of image `index`. The result refers to `*logits`.
 absl::StatusOr<absl::Span<const float>> LogitsOf(
     const data::Dataset& images, std::int64_t index,
     actors::InferenceSession& model, nn::Tensor* logits) {
@@ -100,6 +101,19 @@ absl::StatusOr<absl::Span<const float>> LogitsOf(
   return absl::InvalidArgumentError(absl::StrCat(
       "the model gives ", nn::DTypeName(logits->dtype()), " ",
       logits->shape().ToString(), ", and f32 [1, classes] is wanted"));
+}
+
+int RunPredict(const std::vector<std::string>& arguments,
+               const CommandContext& context) {
+  const absl::StatusOr<PredictRequest> request = ParsePredict(arguments);
+  if (!request.ok()) return Fail(context, request.status(), kExitUsage);
+  const absl::StatusOr<ConfigSource> source =
+      ParseConfigSource(request->run.config, request->run.sets);
+  if (!source.ok()) return Fail(context, source.status(), kExitUsage);
+  if (request->help) return Print(context, PredictHelp());
+  return RunOnConfig(context, *source, [&](const LoadedConfig& loaded) {
+    return Predict(loaded, *request, *context.files, context.write);
+  });
 }
 
 }  // namespace
@@ -126,18 +140,14 @@ absl::StatusOr<PredictRequest> ParsePredict(
 absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
                      base::FileSystem& files,
                      const std::function<bool(absl::string_view)>& write) {
-  TROUPE_ASSIGN_OR_RETURN(
-      actors::Checkpoint checkpoint,
-      actors::OpenCheckpoint(files, request.run.checkpoint));
-  LoadedConfig saved = loaded;
-  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, saved.config));
+  TROUPE_ASSIGN_OR_RETURN(OpenedRun run, OpenRun(loaded, request.run, files));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
-                          OpenImages(saved, files));
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<actors::InferenceSession> model,
-                          OpenSavedModel(saved, splits, std::move(checkpoint),
-                                         files, request.threads));
-  data::DatasetOptions options = saved.config.data;
+                          OpenImages(run.loaded, files));
+  data::DatasetOptions options = run.loaded.config.data;
   options.files = &files;
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<actors::InferenceSession> model,
+      OpenSavedModel(std::move(run), splits, files, request.threads));
   TROUPE_ASSIGN_OR_RETURN(
       const data::DatasetPtr images,
       data::OpenImagesAt(options, request.paths, splits.classes));
@@ -151,6 +161,11 @@ absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
     if (!write(absl::StrCat(request.paths[i], ": ", classes, "\n"))) break;
   }
   return absl::OkStatus();
+}
+
+Command PredictCommand() {
+  return {"predict", "--checkpoint=DIR [--config=FILE] IMAGE...",
+          "the classes of images", PredictHelp, RunPredict};
 }
 
 }  // namespace troupe::tools

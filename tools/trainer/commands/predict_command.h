@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
+#include "tools/trainer/commands/command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/run/saved_run.h"
 
@@ -25,26 +26,28 @@ namespace troupe::tools {
 struct PredictRequest {
   bool help = false;
   SavedRun run;
-  int top = 3;      // classes of each image
-  int threads = 1;  // of the computation
+  int top = 3;      // number of classes to print for each image
+  int threads = 1;  // threads of each rank's computation
   std::vector<std::string> paths;
 };
 
-// What follows `predict` on the command line.
+// Parses what follows `predict` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<PredictRequest> ParsePredict(
     const std::vector<std::string>& arguments);
 
 std::string PredictHelp();
 
-// Writes a line for each image, in their order, as soon as it is known. Ends at
-// the first that cannot be read.
+// Writes a line for each image, in order, as soon as it is computed. Ends at
+// the first image that cannot be read.
 //   kInvalidArgument: `loaded` has no classes of images, or is not the
 //     configuration of the checkpoint.
 //   kNotFound, kDataLoss: there is no checkpoint or image, or it is damaged.
 absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
                      base::FileSystem& files,
                      const std::function<bool(absl::string_view)>& write);
+
+Command PredictCommand();
 
 }  // namespace troupe::tools
 

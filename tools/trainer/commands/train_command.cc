@@ -1,427 +1,173 @@
 #include "tools/trainer/commands/train_command.h"
 
 #include <signal.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
-#include "actors/checkpoint/checkpoint.h"
-#include "actors/checkpoint/claim.h"
-#include "actors/checkpoint/layout.h"
-#include "actors/cluster/host_address.h"
-#include "actors/job.h"
-#include "actors/tracing/trace.h"
 #include "base/check.h"
+#include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"
-#include "pipeline/balance.h"
-#include "tools/trainer/commands/command_line.h"
-#include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/commands/help.h"
+#include "tools/trainer/commands/train_options.h"
+#include "tools/trainer/commands/training_run.h"
+#include "tools/trainer/config/config.h"
 #include "tools/trainer/config/model_builder.h"
-#include "tools/trainer/config/pipeline_options.h"
-#include "tools/trainer/metrics/prometheus_exporter.h"
-#include "tools/trainer/metrics/tensorboard_log.h"
-#include "tools/trainer/run/json_log.h"
-#include "tools/trainer/run/run_folder.h"
-#include "tools/trainer/run/run_observer.h"
-#include "tools/trainer/run/spec_builder.h"
-#include "tools/trainer/terminal/host_port.h"
-#include "tools/trainer/terminal/stop_signals.h"
-#include "tools/trainer/terminal/version.h"
+#include "tools/trainer/launch/cluster_setup.h"
+#include "tools/trainer/launch/foreign_launchers.h"
+#include "tools/trainer/launch/launchers.h"
+#include "tools/trainer/launch/start_words.h"
+#include "tools/trainer/launch/variables.h"
+#include "tools/trainer/terminal/display.h"
 
 namespace troupe::tools {
 namespace {
 
-// Stops a job that may not have started yet, or be over.
-class Stopper {
- public:
-  // Calls `announce`, if given, when no further part of the run begins and
-  // before the job hears of it: so what it prints is true, and stands before
-  // what the end of the job prints.
-  void Stop(const std::function<void()>& announce = nullptr)
-      ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    if (!given_up_->HasBeenNotified()) given_up_->Notify();
-    if (announce) announce();
-    if (job_ != nullptr) job_->RequestStop();
-  }
-  // Notified by the first Stop().
-  std::shared_ptr<absl::Notification> given_up() const { return given_up_; }
-  bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return given_up_->HasBeenNotified();
-  }
-  void Attach(actors::Job* job) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    job_ = job;
-    if (job_ != nullptr && given_up_->HasBeenNotified()) job_->RequestStop();
-  }
-
- private:
-  mutable absl::Mutex mutex_;
-  actors::Job* job_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  const std::shared_ptr<absl::Notification> given_up_ =
-      std::make_shared<absl::Notification>();
-};
-
-// The checkpoints that this run replaces; refuses those that it would mix with.
-absl::StatusOr<std::vector<std::string>> FindReplaced(
-    const LoadedConfig& loaded, base::FileSystem& files) {
-  const actors::CheckpointOptions& config = loaded.config.job.checkpoint;
-  std::vector<std::string> old;
-  if (config.dir.empty() || config.resume) return old;
-  TROUPE_ASSIGN_OR_RETURN(old, actors::ListCheckpoints(files, config.dir));
-  if (old.empty() || loaded.config.replace_checkpoints) return old;
-  return absl::InvalidArgumentError(absl::StrCat(
-      loaded.Where("checkpoint.dir"),
-      ": checkpoint.dir has checkpoints of an earlier run, the last is ",
-      old.back(),
-      "; add --resume to go on from it, --set checkpoint.replace=true to "
-      "replace them, or use another folder"));
+// Whether a user watches the output. mpirun gives each process a terminal of
+// its own and forwards its output, perhaps to a file; so does srun --pty.
+bool HasTerminal(const Placement& placement, const CommandContext& context) {
+  return context.on_terminal && placement.found_by != kOpenMpi &&
+         placement.found_by != kSlurm;
 }
 
-// One run: what it needs, in the order in which it is made.
-class Run {
- public:
-  Run(const LoadedConfig& loaded, const StartWords& start,
-      base::FileSystem& files, Display& display)
-      : loaded_(loaded), start_(start), files_(files), display_(display) {}
+Display::Options DisplayOptions(const LogConfig& config,
+                                const Placement& placement,
+                                const CommandContext& context) {
+  const auto is_on = [&](const std::string& value) {
+    return value == "on" ||
+           (value == "auto" && HasTerminal(placement, context));
+  };
+  Display::Options options;
+  options.bar = is_on(config.progress);
+  options.tables = is_on(config.model_table);
+  options.log_every = config.every;
+  options.columns = context.columns;
+  return options;
+}
 
-  // The next three in this order: all that can fail before the first step.
-  absl::Status OpenData() {
-    data::DatasetOptions options = loaded_.config.data;
-    options.files = &files_;
-    absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
-    if (!splits.ok()) return AtKeys(loaded_, splits.status());
-    TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
-    spec_.kernel_choices = MakeKernelChoices();
-    if (spec_.cluster) spec_.cluster->give_up = stopper_.given_up();
-    if (spec_.test == nullptr && decides()) {
-      display_.Print(absl::StrCat("no test samples in ", options.path,
-                                  ": nothing is evaluated"));
-    }
-    return absl::OkStatus();
+int TrainAndShow(const LoadedConfig& loaded, const Placement& placement,
+                 const StartWords& start, const CommandContext& context) {
+  Display display(DisplayOptions(loaded.config.log, placement, context),
+                  context.write);
+  const TrainOutcome outcome = Train(loaded, start, *context.files, display);
+  if (!outcome.status.ok()) {
+    return Fail(context, outcome.status,
+                outcome.config_error ? kExitUsage : kExitFailed);
   }
+  if (outcome.stopped_by == 0) return kExitOk;
+  if (outcome.stopped_by != SIGPIPE) return kExitStopped;
+  // The last lines had no reader.
+  return Fail(context,
+              absl::CancelledError("stopped before the end: nobody reads the "
+                                   "output any more"),
+              kExitStopped);
+}
 
-  absl::Status Prepare() {
-    const TrainerConfig& config = loaded_.config;
-    if (!config.trace.file.empty() || !config.log.run_dir.empty()) {
-      trace_.emplace(TraceOptions());
-      spec_.trace = &*trace_;
-    }
-    // What is written and shown is process 0's.
-    if (!decides()) return absl::OkStatus();
-    spec_.note = [this](const std::string& line) { display_.Print(line); };
-    // First of all: another run's log and timeline stay as they are.
-    if (!config.job.checkpoint.dir.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(
-          spec_.checkpoint.claim,
-          actors::ClaimCheckpoints(files_, config.job.checkpoint.dir));
-    }
-    TROUPE_ASSIGN_OR_RETURN(std::vector<std::string> old,
-                            FindReplaced(loaded_, files_));
-    if (!config.trace.file.empty()) {
-      // An empty file first: a path that cannot be written fails here.
-      TROUPE_RETURN_IF_ERROR(
-          base::WriteWholeFile(files_, config.trace.file, ""));
-    }
-    observer_ = std::make_unique<RunObserver>(
-        config, spec_.train->spec().is_classification(), display_, absl::Now);
-    TROUPE_RETURN_IF_ERROR(OpenSinks());
-    if (display_.shows_tables()) {
-      TROUPE_ASSIGN_OR_RETURN(const nn::ModelSummary summary,
-                              SummaryOf(config, spec_.train->spec()));
-      std::string table = summary.Table(/*depth=*/1);
-      table.pop_back();  // Print() ends the last line
-      display_.Print(table);
-    }
-    observer_->OnFailure([this] { stopper_.Stop(); });
-    // Only when there is a new one do earlier ones go.
-    observer_->OnFirstCheckpoint([this, old](const std::string& written) {
-      for (const std::string& path : old) {
-        if (path == written || !files_.Exists(path)) continue;
-        TROUPE_RETURN_IF_ERROR(actors::RemoveCheckpoint(files_, path));
-      }
-      return old.empty() ? absl::OkStatus()
-                         : actors::DropStaleBest(
-                               files_, loaded_.config.job.checkpoint.dir);
-    });
-    return absl::OkStatus();
+int ShowSummary(const TrainerConfig& config, const CommandContext& context) {
+  std::optional<data::SampleSpec> sample = data::KnownSampleSpec(config.data);
+  if (!sample) {
+    data::DatasetOptions options = config.data;
+    options.files = context.files;
+    const absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
+    if (!splits.ok()) return Fail(context, splits.status(), kExitFailed);
+    sample = splits->train->spec();
   }
+  const absl::StatusOr<nn::ModelSummary> summary = SummaryOf(config, *sample);
+  if (!summary.ok()) return Fail(context, summary.status(), kExitUsage);
+  return Print(context, summary->ToString());
+}
 
-  absl::Status Start() {
-    absl::StatusOr<std::unique_ptr<actors::Job>> job =
-        actors::Job::Start(spec_, observer_.get());
-    if (!job.ok()) return AtKeys(loaded_, job.status());
-    job_ = *std::move(job);
-    return absl::OkStatus();
+// Completes the configuration with this process's place in the job.
+absl::Status Place(const Placement& placement, const TrainOptions& options,
+                   const CommandContext& context, LoadedConfig* loaded) {
+  if (options.insecure_network && placement.processes > 1) {
+    context.write(
+        "warning: --insecure-network: whoever reaches the ports of this job "
+        "can end it, or worse\n");
   }
-
-  absl::Status Finish() {
-    stopper_.Attach(job_.get());
-    const absl::StatusOr<actors::JobResult> result = job_->Wait();
-    stopper_.Attach(nullptr);
-    display_.End();
-    TROUPE_RETURN_IF_ERROR(AtKeys(loaded_, result.status()));
-    stopped_ = result->stopped;
-    if (!decides()) return absl::OkStatus();
-    TROUPE_RETURN_IF_ERROR(observer_->status());
-    if (!loaded_.config.trace.file.empty()) {
-      TROUPE_RETURN_IF_ERROR(
-          trace_->WriteFile(files_, loaded_.config.trace.file));
-    }
-    if (folder_ != nullptr) TROUPE_RETURN_IF_ERROR(folder_->End(*trace_));
-    PrintSummary(*result);
-    return absl::OkStatus();
-  }
-
-  Stopper& stopper() { return stopper_; }
-  bool started() const { return job_ != nullptr; }
-  // Whether this is the job's only process, or process 0.
-  bool decides() const {
-    const auto& cluster = loaded_.config.job.cluster;
-    return !cluster || cluster->process == 0;
-  }
-  // Whether the job ended before all of its steps were done. Of Finish().
-  bool stopped() const { return stopped_; }
-
- private:
-  // Where the run's metrics go, beside the display.
-  absl::Status OpenSinks() {
-    const LogConfig& log = loaded_.config.log;
-    if (!log.file.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(JsonLog json, JsonLog::Open(files_, log.file));
-      AddSink(std::make_unique<JsonLog>(std::move(json)), log.every);
-    }
-    if (!log.tensorboard.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(
-          TensorBoardLog events,
-          TensorBoardLog::Open(files_, log.tensorboard,
-                               {absl::Now(), actors::HostName(), getpid()}));
-      AddSink(std::make_unique<TensorBoardLog>(std::move(events)), log.every);
-    }
-    TROUPE_RETURN_IF_ERROR(OpenFolder());
-    const std::string& prometheus = loaded_.config.metrics.prometheus;
-    if (prometheus.empty()) return absl::OkStatus();
-    TROUPE_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(prometheus));
-    absl::StatusOr<std::unique_ptr<PrometheusExporter>> exporter =
-        PrometheusExporter::Start(address, files_);
-    if (!exporter.ok()) {
-      return absl::Status(exporter.status().code(),
-                          absl::StrCat(loaded_.Where("metrics.prometheus"),
-                                       ": ", exporter.status().message()));
-    }
-    AddSink(*std::move(exporter), /*every=*/1);
-    display_.Print(absl::StrCat("metrics: http://", prometheus, "/metrics"));
-    return absl::OkStatus();
-  }
-
-  absl::Status OpenFolder() {
-    const std::string& dir = loaded_.config.log.run_dir;
-    if (dir.empty()) return absl::OkStatus();
-    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<RunFolder> folder,
-                            RunFolder::Open(files_, dir));
-    folder_ = folder.get();
-    observer_->OnPlanned([this](const actors::JobInfo& info) -> absl::Status {
-      TROUPE_ASSIGN_OR_RETURN(const RunFacts facts, FactsOf(info));
-      return folder_->Begin(facts, info.plan);
-    });
-    AddSink(std::move(folder), /*every=*/1);
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<RunFacts> FactsOf(const actors::JobInfo& info) const {
-    const TrainerConfig& config = loaded_.config;
-    const pipeline::Plan& plan = info.plan;
-    RunFacts facts;
-    facts.version = Version();
-    facts.model = config.model.Name();
-    facts.data = config.data.kind;
-    facts.schedule = config.pipeline.schedule_file.empty()
-                         ? ScheduleName(config)
-                         : config.pipeline.schedule_file;
-    facts.optimizer = config.optimizer.kind;
-    const auto& dtypes = plan.stages[0].parameter_dtypes;
-    facts.precision =
-        std::string(nn::DTypeName(dtypes.empty() ? plan.dtype : dtypes[0]));
-    facts.started = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(),
-                                     absl::UTCTimeZone());
-    facts.parameters = plan.parameter_elems();
-    facts.first_step = info.first_step;
-    facts.steps = info.steps;
-    facts.memory_expected = info.memory.total();
+  TROUPE_ASSIGN_OR_RETURN(std::vector<Setting> more,
+                          RankSettings(placement, *loaded));
+  if (!more.empty()) {
+    std::vector<Setting> settings = options.source.settings;
+    settings.insert(settings.end(), more.begin(), more.end());
     TROUPE_ASSIGN_OR_RETURN(
-        facts.costs,
-        pipeline::EstimateCosts(
-            spec_.model, plan.cuts,
-            {plan.stages[0].input, plan.stages[0].input_dtype}, plan.device));
-    return facts;
+        *loaded, LoadConfig(*context.files, options.source.file, settings));
+    loaded->settings = options.source.settings;
   }
-
-  // A run that is over before its first traced step traces its last ones.
-  actors::ChromeTrace::Options TraceOptions() const {
-    actors::ChromeTrace::Options options = loaded_.config.trace.options;
-    if (loaded_.IsSet("trace.first_step") || spec_.checkpoint.resume) {
-      return options;
-    }
-    const std::int64_t steps =
-        spec_.steps > 0 ? spec_.steps
-                        : spec_.epochs * (spec_.train->size() /
-                                          spec_.plan.global_batch_size);
-    options.first_step = std::max<std::int64_t>(
-        1, std::min(options.first_step, steps - options.steps + 1));
-    return options;
-  }
-
-  void AddSink(std::unique_ptr<MetricSink> sink, std::int64_t every) {
-    observer_->AddSink(sink.get(), every);
-    sinks_.push_back(std::move(sink));
-  }
-
-  std::shared_ptr<nn::KernelChoices> MakeKernelChoices() {
-    nn::KernelChoices::Options options;
-    options.files = &files_;
-    options.folder = loaded_.config.kernel_cache;
-    options.warn = [this](const std::string& words) {
-      display_.Print(absl::StrCat("warning: ", words));
+  TROUPE_ASSIGN_OR_RETURN(
+      loaded->config.job.cluster,
+      ClusterOf(placement, *loaded, options.insecure_network));
+  if (auto& cluster = loaded->config.job.cluster; cluster.has_value()) {
+    cluster->warn = [write = context.write](const std::string& words) {
+      write(absl::StrCat("warning: ", words, "\n"));
     };
-    return std::make_shared<nn::KernelChoices>(std::move(options));
   }
+  return absl::OkStatus();
+}
 
-  // The best evaluation, where the run looked for it.
-  void AddBest(const actors::JobResult& result, Summary& summary) const {
-    const actors::JobSpec& job = loaded_.config.job;
-    if (!job.checkpoint.keep_best && job.early_stop_patience == 0) return;
-    summary.best_at = result.best.step;
-    summary.best_loss = result.best.loss;
-    if (spec_.train->spec().is_classification()) {
-      summary.best_accuracy = result.best.accuracy;
-    }
-    if (job.checkpoint.keep_best) {
-      summary.best_checkpoint =
-          base::JoinPath(job.checkpoint.dir, actors::kBestName);
-    }
+// Replaces kAutoKernelCache by the default folder, and kNoKernelCache by none.
+void ResolveKernelCache(const Variables& environment, TrainerConfig& config) {
+  if (config.kernel_cache == kAutoKernelCache) {
+    config.kernel_cache = nn::KernelCacheFolder(
+        environment.Text("XDG_CACHE_HOME"), environment.Text("HOME"));
+  } else if (config.kernel_cache == kNoKernelCache) {
+    config.kernel_cache.clear();
   }
+}
 
-  void PrintSummary(const actors::JobResult& result) {
-    Summary summary;
-    summary.first_step = observer_->first_step();
-    summary.steps = result.steps;
-    summary.samples = observer_->samples();
-    summary.seconds = result.seconds;
-    summary.peak_bytes = observer_->peak_bytes();
-    summary.stopped = result.stopped;
-    summary.converged = result.converged;
-    summary.skipped_steps = observer_->skipped_steps();
-    summary.loss_scale = observer_->loss_scale();
-    summary.evaluated = result.evaluation.count > 0;
-    summary.evaluated_at = result.evaluation.step;
-    summary.test_loss = result.evaluation.loss;
-    if (spec_.train->spec().is_classification()) {
-      summary.test_accuracy = result.evaluation.accuracy;
-    }
-    AddBest(result, summary);
-    for (const std::string& path :
-         {loaded_.config.log.file, loaded_.config.log.tensorboard}) {
-      if (!path.empty()) summary.metrics.push_back(path);
-    }
-    summary.has_folder = !loaded_.config.job.checkpoint.dir.empty();
-    summary.checkpoint = result.checkpoint;
-    summary.resumed_from = observer_->resumed_from();
-    summary.trace = loaded_.config.trace.file;
-    summary.trace_empty = trace_ && trace_->IsEmpty();
-    summary.run_dir = loaded_.config.log.run_dir;
-    const actors::JobSpec& job = loaded_.config.job;
-    const std::string more =
-        job.epochs > 0
-            ? absl::StrCat(
-                  "train.epochs=",
-                  2 * std::max(job.epochs, observer_->EpochOf(result.steps)))
-            : absl::StrCat("train.steps=",
-                           2 * std::max(job.steps, result.steps));
-    summary.again = FormatCommand(start_, loaded_.file, loaded_.settings);
-    summary.where = start_.where;
-    summary.longer =
-        FormatCommand(start_, loaded_.file, loaded_.settings, more);
-    if (!result.converged.empty()) {
-      summary.longer = absl::StrCat(
-          summary.again,
-          " --set train.early_stop_patience=", 2 * job.early_stop_patience);
-    }
-    std::string text = FormatSummary(summary);
-    text.pop_back();  // Print() ends the last line
-    display_.Print(text);
+// Finds this process's place in the job, and trains.
+int PlaceAndTrain(const TrainOptions& options, LoadedConfig loaded,
+                  const CommandContext& context) {
+  const Variables environment = ReadEnvironment(context.environment);
+  const absl::StatusOr<Placement> placement =
+      FindPlacement(environment, options.placement);
+  if (!placement.ok()) return Fail(context, placement.status(), kExitUsage);
+  if (!placement->found_by.empty()) {
+    context.write(absl::StrCat(placement->ToString(), "\n"));
   }
+  if (!placement->hint.empty()) {
+    context.write(absl::StrCat(placement->hint, "\n"));
+  }
+  const absl::Status placed = Place(*placement, options, context, &loaded);
+  if (!placed.ok()) return Fail(context, placed);
+  ResolveKernelCache(environment, loaded.config);
+  return TrainAndShow(loaded, *placement,
+                      WordsOfStart(context.program, *placement, environment,
+                                   options.start_options),
+                      context);
+}
 
-  const LoadedConfig& loaded_;
-  const StartWords& start_;
-  base::FileSystem& files_;
-  Display& display_;
-  actors::JobSpec spec_;
-  std::vector<std::unique_ptr<MetricSink>> sinks_;
-  RunFolder* folder_ = nullptr;  // one of them; null: none is kept
-  std::optional<actors::ChromeTrace> trace_;
-  Stopper stopper_;
-  bool stopped_ = false;
-  std::unique_ptr<RunObserver> observer_;
-  std::unique_ptr<actors::Job> job_;
-};
+int RunTrain(const std::vector<std::string>& arguments,
+             const CommandContext& context) {
+  const absl::StatusOr<TrainOptions> options = ParseTrain(arguments);
+  if (!options.ok()) return Fail(context, options.status(), kExitUsage);
+  if (options->action == TrainAction::kHelp) {
+    return Print(context, TrainHelp());
+  }
+  if (options->action == TrainAction::kHelpMarkdown) {
+    return Print(context, TrainHelpMarkdown());
+  }
+  absl::StatusOr<LoadedConfig> loaded = LoadConfig(
+      *context.files, options->source.file, options->source.settings);
+  if (!loaded.ok()) return Fail(context, loaded.status(), kExitUsage);
+  if (options->action == TrainAction::kPrintConfig) {
+    return Print(context, PrintConfig(*loaded));
+  }
+  if (options->action == TrainAction::kSummary) {
+    return ShowSummary(loaded->config, context);
+  }
+  return PlaceAndTrain(*options, *std::move(loaded), context);
+}
 
 }  // namespace
 
-TrainOutcome Train(const LoadedConfig& loaded, const StartWords& start,
-                   base::FileSystem& files, Display& display) {
-  auto owned = std::make_unique<Run>(loaded, start, files, display);
-  // Valid to the end for the thread of the signals, also when nobody owns it.
-  Run* const run = owned.get();
-  std::atomic<int> first_signal{0};
-  const auto signals = StopSignals::Start([&](int signal) {
-    first_signal = signal;
-    run->stopper().Stop([&] {
-      if (!run->decides()) return;
-      display.Print(absl::StrCat("stopping after this step; Ctrl-C ",
-                                 signal == SIGINT ? "again " : "",
-                                 "exits at once"));
-    });
-  });
-  TrainOutcome outcome;
-  outcome.status = signals.status();
-  if (!outcome.status.ok()) return outcome;
-  for (auto part : {&Run::OpenData, &Run::Prepare, &Run::Start}) {
-    if (!run->stopper().stopped()) outcome.status = (run->*part)();
-    // It may be cancelled while it waits for other processes.
-    if (run->stopper().stopped() &&
-        (outcome.status.ok() || absl::IsCancelled(outcome.status)) &&
-        !run->started()) {
-      display.Print("stopped before the first step");
-      outcome.status = absl::OkStatus();
-      outcome.stopped_by = first_signal;
-      return outcome;
-    }
-    if (outcome.status.ok()) continue;
-    outcome.config_error = absl::IsInvalidArgument(outcome.status);
-    return outcome;
-  }
-  outcome.status = run->Finish();
-  if (run->stopped()) {
-    // A job may be stopped in any of its processes.
-    outcome.stopped_by = first_signal != 0 ? first_signal.load() : SIGTERM;
-  }
-  // A strand of a failed job may be stuck in a call that never returns (a read
-  // of a dead disk, say). Nobody waits for it: main() ends the process.
-  if (!outcome.status.ok()) static_cast<void>(owned.release());
-  return outcome;
+Command TrainCommand() {
+  return {"train", "[--config=FILE] [options]",
+          "train, as file and options say", TrainHelp, RunTrain};
 }
 
 }  // namespace troupe::tools

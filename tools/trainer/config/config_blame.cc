@@ -12,7 +12,7 @@
 namespace troupe::tools {
 namespace {
 
-// Each field that errors may name, with its key.
+// Returns each field that errors may name, with its key.
 std::vector<std::pair<std::string, std::string>> KeysOfFields() {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const ConfigKey& key : ConfigKeys()) {
@@ -59,7 +59,7 @@ absl::Status AtKeys(const LoadedConfig& loaded, const absl::Status& status) {
   }
   const std::string place = PlaceOf(loaded, keys);
   absl::string_view what = message;
-  // "--set data.path: data.path: ..." says it twice.
+  // Removes a key that the place repeats: "--set data.path: data.path: ...".
   for (const std::string& key : keys) {
     if (absl::EndsWith(place, key)) absl::ConsumePrefix(&what, key + ": ");
   }

@@ -1,4 +1,4 @@
-// Which key of the configuration an error is about, and where it was set.
+// Finds the configuration key that an error is about, and where it was set.
 //
 //   // `status` is "SgdOptions.lr = -1: must be at least 0" and blames lr
 //   return AtKeys(loaded, status);
@@ -19,19 +19,19 @@
 
 namespace troupe::tools {
 
-// Where to point when the values of `keys` do not go together: at the first
-// that the command line set, which is the newest; else at the first that the
-// file sets; else at all that was said.
+// Returns the place that an error names when the values of `keys` contradict
+// each other: that of the first key which the command line set, since that is
+// the newest; else of the first which the file set; else loaded.Whole().
 std::string PlaceOf(const LoadedConfig& loaded,
                     const std::vector<std::string>& keys);
 
-// kInvalidArgument: "<place of keys>: <what>".
+// Returns kInvalidArgument with the message "<place of keys>: <what>".
 absl::Status ErrorAt(const LoadedConfig& loaded,
                      const std::vector<std::string>& keys,
                      absl::string_view what);
 
-// `status` with the names of keys instead of those of their fields, and with
-// the place of the keys that it blames, if any, in front.
+// Returns `status` with names of fields replaced by those of their keys, and
+// with the place of the keys that it blames, if any, in front.
 absl::Status AtKeys(const LoadedConfig& loaded, const absl::Status& status);
 
 }  // namespace troupe::tools

@@ -1,6 +1,6 @@
-// The checks of a whole configuration, before anything is opened or started.
-// Most are made by those who will use the values; what stands here is what only
-// the trainer asks for.
+// Checks of a whole configuration, before anything is opened or started. Most
+// checks are made by the layers that use the values; those here are the
+// trainer's own.
 
 #include <memory>
 #include <string>
@@ -24,8 +24,8 @@
 namespace troupe::tools {
 namespace {
 
-// Limit on the weights of one layer. More is a slip of the pen, or would need
-// the memory of many machines.
+// Limit on the weights of one layer. A larger number is a typing error, or
+// would need the memory of many machines.
 constexpr double kLayerWeightsMax = 1e10;
 
 absl::Status CheckLength(const LoadedConfig& loaded) {
@@ -62,7 +62,7 @@ absl::Status CheckInputShape(const LoadedConfig& loaded) {
                    "channels)"));
 }
 
-// The layers' weights, before any layer is made.
+// Checks the number of weights of each layer before a layer is made.
 absl::Status CheckWidths(const LoadedConfig& loaded,
                          const data::SampleSpec& sample) {
   const TrainerConfig& config = loaded.config;
@@ -79,7 +79,7 @@ absl::Status CheckWidths(const LoadedConfig& loaded,
                    : sample.is_classification() ? sample.num_classes
                                                 : sample.target_shape.numel());
   for (std::size_t i = 1; i < widths.size(); ++i) {
-    // In double, which no product of two overflows.
+    // A product of two doubles cannot overflow here.
     const double weights = double(widths[i - 1]) * double(widths[i]);
     if (weights <= kLayerWeightsMax) continue;
     return ErrorAt(
@@ -105,7 +105,7 @@ absl::Status CheckModel(const LoadedConfig& loaded,
   if (status.ok()) return absl::OkStatus();
   std::vector<std::string> keys = {"model.layers", "model.kind", "data.kind",
                                    "data.input_shape"};
-  // Errors on these begin with the key.
+  // Errors on these keys begin with the key.
   for (const char* key :
        {"model.num_classes", "model.vocab_size", "model.freeze"}) {
     if (absl::StartsWith(status.message(), key)) keys = {key};
@@ -116,7 +116,7 @@ absl::Status CheckModel(const LoadedConfig& loaded,
   return ErrorAt(loaded, keys, status.message());
 }
 
-// Where the number of samples is known already.
+// Checks that an epoch has a whole step, if the number of samples is known.
 absl::Status CheckEpoch(const TrainerConfig& config) {
   if (config.data.train_count == 0) return absl::OkStatus();
   data::SamplerOptions sampler;
@@ -125,8 +125,8 @@ absl::Status CheckEpoch(const TrainerConfig& config) {
   return sampler.Validate();
 }
 
-// Makes the plan of shapes alone, as the job will: sizes, cuts and the shapes
-// of every layer.
+// Makes the plan from shapes only, as the job will. This checks sizes, cuts and
+// the shapes of every layer.
 absl::Status CheckPlan(const LoadedConfig& loaded,
                        const data::SampleSpec& sample) {
   const TrainerConfig& config = loaded.config;
@@ -138,7 +138,7 @@ absl::Status CheckPlan(const LoadedConfig& loaded,
           sample.input_shape, InputDType(config, sample), config.job.device)
           .status();
   const absl::Status at_keys = AtKeys(loaded, status);
-  // Whoever has to write more cuts, or fewer, wants to know the layers.
+  // An error on the number of cuts also names the layers that can be cut at.
   const std::vector<std::string> of_count = {
       base::FieldName<&pipeline::PlanOptions::cuts>(),
       pipeline::AxisFieldName("pp")};
@@ -164,7 +164,7 @@ absl::Status CheckFolders(const LoadedConfig& loaded) {
                                 "checkpoint.dir = \"checkpoints\", say"));
   }
   if (!checkpoint.resume || !replace) return absl::OkStatus();
-  // A file that starts anew may still be resumed from the command line.
+  // --resume may override a file that does not resume.
   if (loaded.Where("checkpoint.resume") == "--resume") return absl::OkStatus();
   return ErrorAt(
       loaded, {"checkpoint.replace", "checkpoint.resume"},
@@ -172,7 +172,7 @@ absl::Status CheckFolders(const LoadedConfig& loaded) {
       "false");
 }
 
-// Numbers of a run go to other machines only where somebody says so.
+// Checks that metrics are served to other machines only if the user permits it.
 absl::Status CheckMetrics(const LoadedConfig& loaded) {
   const MetricsConfig& metrics = loaded.config.metrics;
   if (metrics.prometheus.empty()) return absl::OkStatus();

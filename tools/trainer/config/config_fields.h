@@ -1,5 +1,5 @@
-// How a key of the configuration reaches the field that it sets, wherever in a
-// TrainerConfig it lies and whatever integer, list or duration it is.
+// Access from a configuration key to the field that it sets, anywhere in a
+// TrainerConfig and of any integer, list or duration type.
 //
 //   using C = TrainerConfig;
 //   KeyField steps = Field<&C::job, &actors::JobSpec::steps>();
@@ -8,7 +8,7 @@
 //   TROUPE_RETURN_IF_ERROR(steps.set(std::int64_t{10}, config));
 //   steps.name();                               // "JobSpec.steps"
 //
-// A field of a type that is not here yet needs one specialisation of FieldAs.
+// A field of another type needs a specialisation of FieldAs.
 
 #ifndef TOOLS_TRAINER_CONFIG_CONFIG_FIELDS_H_
 #define TOOLS_TRAINER_CONFIG_CONFIG_FIELDS_H_
@@ -35,10 +35,10 @@
 
 namespace troupe::tools {
 
-// A list whose entries are integers or texts, each as it likes.
+// A list in which each entry is either an integer or a text.
 using MixedList = std::vector<std::variant<std::int64_t, std::string>>;
 
-// A value as TOML has it.
+// A value in one of the types of TOML.
 using KeyValue = std::variant<std::string, std::int64_t, double, bool,
                               std::vector<std::int64_t>, MixedList,
                               std::vector<double>, std::vector<std::string>>;
@@ -58,14 +58,14 @@ enum class KeyType {
 struct KeyField {
   KeyType type;
   KeyValue (*get)(const TrainerConfig&);
-  // `value` holds the alternative of `type`. Errors say what is wanted.
+  // `value` holds the alternative of `type`. Errors name the expected values.
   absl::Status (*set)(const KeyValue& value, TrainerConfig&);
-  // What errors of lower layers call it (base/field_error.h).
+  // Returns the name of the field in errors of lower layers
+  // (base/field_error.h).
   std::string (*name)();
 };
 
-// From a field of type T to the alternative of KeyValue that shows it, and
-// back.
+// Converts a field of type T to an alternative of KeyValue, and back.
 template <typename T, typename = void>
 struct FieldAs;
 
@@ -201,7 +201,7 @@ struct FieldAs<nn::LrSchedule::Kind> {
   }
 };
 
-// "auto" where it is unset.
+// An unset value is "auto".
 template <>
 struct FieldAs<std::optional<nn::DType>> {
   using Value = std::string;
@@ -262,7 +262,8 @@ std::string LastName() {
 
 }  // namespace internal
 
-// The field at the end of a path of members that begins in TrainerConfig.
+// Returns the field at the end of a path of members that begins in
+// TrainerConfig.
 template <auto... kPath>
 constexpr KeyField Field() {
   using T = std::decay_t<decltype(internal::FieldAt<kPath...>(

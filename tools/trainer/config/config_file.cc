@@ -1,4 +1,4 @@
-// The only file that sees toml++.
+// The only file that includes toml++.
 
 #include <optional>
 #include <set>
@@ -29,7 +29,7 @@ absl::Status At(absl::string_view place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, ": ", what));
 }
 
-// A known key, or the error that helps the most.
+// Returns the key, or the most helpful error.
 absl::StatusOr<const ConfigKey*> Lookup(const std::string& name,
                                         const std::string& place) {
   const ConfigKey* key = FindKey(name);
@@ -73,7 +73,7 @@ std::optional<KeyValue> ListOf(const toml::array& array) {
   return KeyValue(std::move(mixed));
 }
 
-// How a value on one line stands in the file; empty where it has several.
+// Returns the text of a value in the file; empty if it has several lines.
 absl::string_view Written(absl::string_view toml, const toml::node& node) {
   const toml::source_region& region = node.source();
   if (region.begin.line != region.end.line) return "";
@@ -85,7 +85,7 @@ absl::string_view Written(absl::string_view toml, const toml::node& node) {
       region.begin.column - 1, region.end.column - region.begin.column));
 }
 
-// Nothing for what no key takes: dates, tables, lists of anything else.
+// Returns none for a type that no key takes: dates, tables, other lists.
 std::optional<KeyValue> ValueOf(const toml::node& node) {
   if (const auto* v = node.as_string()) return KeyValue(v->get());
   if (const auto* v = node.as_integer()) return KeyValue(v->get());
@@ -113,7 +113,7 @@ absl::Status ReadKey(const std::string& name, const toml::node& node,
 absl::Status UnknownSection(const std::string& name, bool is_section,
                             const std::string& place) {
   if (!is_section) {
-    // A key outside any section.
+    // The key is outside any section.
     if (!KeyAdvice(name).empty()) return Lookup(name, place).status();
     const std::string key = NearestKey(name);
     return At(
@@ -154,7 +154,8 @@ absl::Status ReadTables(const toml::table& root, absl::string_view toml,
   return absl::OkStatus();
 }
 
-// A length given on the command line goes over either one of the file.
+// Makes a length on the command line (steps or epochs) override the other one
+// of the file.
 void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
   actors::JobSpec& job = loaded.config.job;
   const bool is_steps = setting.key == "train.steps" && job.steps > 0;
@@ -172,7 +173,7 @@ void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
 
 absl::Status Apply(const Setting& setting, LoadedConfig& loaded);
 
-// --ranks=N, in replicas of mesh.pp ranks each.
+// Applies --ranks=N: sets mesh.dp to N / mesh.pp.
 absl::Status ApplyRanks(const Setting& setting, LoadedConfig& loaded) {
   std::int64_t ranks = 0;
   const std::int64_t pp = loaded.config.job.plan.mesh.pp();

@@ -7,8 +7,9 @@
 #include "pipeline/plan.h"
 #include "tools/trainer/config/data_keys.h"
 #include "tools/trainer/config/key_rules.h"
-#include "tools/trainer/config/model_keys.h"
-#include "tools/trainer/config/optimizer_keys.h"
+#include "tools/trainer/config/loss_kinds.h"
+#include "tools/trainer/config/model_kinds.h"
+#include "tools/trainer/config/optimizer_kinds.h"
 #include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/run_keys.h"
 
@@ -21,7 +22,8 @@ using pipeline::BucketOptions;
 using pipeline::PlanOptions;
 using Names = std::vector<std::string>;
 
-// mesh.dp and mesh.pp are set one at a time, a mesh as a whole.
+// Makes a field of one axis: keys set mesh.dp and mesh.pp one at a time, but a
+// mesh is set as a whole.
 template <typename ReplaceAxis>
 absl::Status SetAxis(const KeyValue& value, TrainerConfig& config,
                      ReplaceAxis replace) {
@@ -299,9 +301,8 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
 std::vector<ConfigKey> JoinedKeys() {
   std::vector<ConfigKey> keys;
   for (const absl::Span<const ConfigKey> table :
-       {ModelKeys(), DataKeys(), absl::MakeConstSpan(kTrainKeys),
-        LossAndOptimizerKeys(), absl::MakeConstSpan(kMeshAndCommKeys),
-        RunKeys()}) {
+       {ModelKeys(), DataKeys(), absl::MakeConstSpan(kTrainKeys), LossKeys(),
+        OptimizerKeys(), absl::MakeConstSpan(kMeshAndCommKeys), RunKeys()}) {
     keys.insert(keys.end(), table.begin(), table.end());
   }
   return keys;

@@ -1,6 +1,5 @@
-// The table of configuration keys. A key is one entry, and all that is said of
-// it comes from there: parser, checks, suggestions, --help, --print-config and
-// docs/configuration.md.
+// The table of configuration keys. A key is one entry; parser, checks,
+// suggestions, --help, --print-config and docs/configuration.md all use it.
 //
 //   for (const ConfigKey& key : ConfigKeys()) {
 //     std::cout << key.name << " = " << FormatValue(key, config) << "\n";
@@ -9,7 +8,7 @@
 //   TROUPE_RETURN_IF_ERROR(SetValue(*key, std::int64_t{100}, config));
 //
 // An entry holds the key's name, the field that it sets, its limits, its
-// meaning and an example. It holds no default: that is the field's own. To add
+// meaning and an example. Its default is that of the field itself. To add
 // a key, add an entry (tools/README.md).
 
 #ifndef TOOLS_TRAINER_CONFIG_CONFIG_KEYS_H_
@@ -34,12 +33,12 @@ enum class KeyUnit {
   kNumberOrWord,  // a text, or a number in place of its text
 };
 
-// What a value may be; checked when it is set. Limits that a lower layer checks
-// itself are not repeated here: its errors name the field, and so the key.
+// Limits on a value, checked when it is set. Limits that a lower layer checks
+// are not repeated here: its errors name the field, and so the key.
 struct KeyRule {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  // The texts that are known; null where any text will do.
+  // Returns the allowed texts; null: any text is allowed.
   std::vector<std::string> (*choices)() = nullptr;
   KeyUnit unit = KeyUnit::kPlain;
 };
@@ -50,8 +49,8 @@ struct ConfigKey {
   KeyRule rule;
   const char* help;     // sentences
   const char* example;  // a value, as TOML
-  // The names of other fields that get the same value later on, for the errors
-  // of those who check it there. Null: none.
+  // Returns the names of other fields that later get the same value, so that
+  // errors of the layers that check those fields find this key. Null: none.
   std::vector<std::string> (*copied_to)() = nullptr;
 
   absl::string_view section() const;
@@ -61,8 +60,8 @@ struct ConfigKey {
   absl::string_view type() const;
 };
 
-// All keys, in the order of the documentation. Those of a section stand
-// together.
+// All keys, in the order of the documentation. The keys of a section are
+// contiguous.
 absl::Span<const ConfigKey> ConfigKeys();
 
 // One line on each section, in the order of the keys.
@@ -72,35 +71,35 @@ struct ConfigSection {
 };
 absl::Span<const ConfigSection> ConfigSections();
 
-// Returns null where no key has this name.
+// Returns null if no key has this name.
 const ConfigKey* FindKey(absl::string_view name);
 
-// The key of the table that `name`, "section.key", most likely means; empty
-// where none is near.
+// Returns the key of the table that `name`, "section.key", most likely means;
+// empty if no key is similar.
 std::string NearestKey(absl::string_view name);
 std::string NearestSection(absl::string_view name);
 
-// What to write instead of a key that other frameworks have and this one, on
-// purpose, has not; empty for other names. `name` may lack its section.
+// Returns what to write instead of a key that other frameworks have but this
+// one deliberately lacks; empty for other names. `name` may lack its section.
 std::string KeyAdvice(absl::string_view name);
 
-// Puts a value of the file or the command line into the field. `written` is how
-// a number stands there, "5.0", for messages; empty: as FormatValue() has it.
-// Errors say what the value is and what is wanted, without the place. After an
-// error the field is as it was.
+// Sets the field to a value of the file or the command line. `written` is the
+// text of a number there, "5.0", for messages; empty: as FormatValue() writes
+// it. Errors name the value and the allowed ones, without the place. An error
+// leaves the field unchanged.
 absl::Status SetValue(const ConfigKey& key, const KeyValue& value,
                       TrainerConfig& config, absl::string_view written = "");
-// The same from the text of the command line, where texts need no quotes and
+// The same from a text of the command line, where texts need no quotes and
 // lists no brackets.
 absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
                          TrainerConfig& config);
 
-// Whether the key has the value that it has in `defaults`, whoever set it.
+// Whether the key has the same value as in `defaults`, whether set or not.
 bool IsDefault(const LoadedConfig& loaded, const LoadedConfig& defaults,
                absl::string_view key);
 
-// The field's value as TOML: `"glyphs"`, `64`, `0.1`, `true`, `[120, 84]`,
-// `"25MiB"`.
+// Returns the field's value as TOML: `"glyphs"`, `64`, `0.1`, `true`, `[120,
+// 84]`, `"25MiB"`.
 std::string FormatValue(const ConfigKey& key, const TrainerConfig& config);
 
 }  // namespace troupe::tools

@@ -10,7 +10,7 @@
 namespace troupe::tools {
 namespace {
 
-// Levenshtein's distance.
+// Returns the Levenshtein distance.
 int EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<int> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
@@ -26,8 +26,8 @@ int EditDistance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// How far `name` is from `key`, both "section.key". A key of the same name in
-// another section is near, and so is one that contains the name.
+// Returns the distance of `name` from `key`, both "section.key". It is small
+// for a key of the same name in another section, or one that contains the name.
 int KeyDistance(absl::string_view name, const ConfigKey& key) {
   const std::vector<absl::string_view> parts =
       absl::StrSplit(name, absl::MaxSplits('.', 1));
@@ -45,7 +45,8 @@ int KeyDistance(absl::string_view name, const ConfigKey& key) {
 std::string KeyAdvice(absl::string_view name) {
   const std::vector<absl::string_view> parts =
       absl::StrSplit(name, absl::MaxSplits('.', 1));
-  // Both meanings are common, and the wrong one trains, only worse.
+  // Both meanings are common, and the wrong one would train with a worse
+  // result.
   if (parts.back() == "batch_size") {
     return "\"batch_size\" can mean two things: train.micro_batch_size is what "
            "one forward of one stage takes, per rank; train.global_batch_size "

@@ -18,14 +18,14 @@ using List = std::vector<std::int64_t>;
 using NumberList = std::vector<double>;
 using TextList = std::vector<std::string>;
 
-// What "auto" sets where a value below 0 means that.
+// Value that "auto" sets for keys where a value below 0 means "auto".
 constexpr std::int64_t kAutoBytes = -1;
 
 struct Suffix {
   const char* text;
   std::int64_t bytes;
 };
-// The longest come first, since "MiB" ends in "B".
+// Suffixes, the longest first, since "MiB" ends in "B".
 constexpr Suffix kSuffixes[] = {
     {"GiB", std::int64_t{1} << 30},
     {"MiB", std::int64_t{1} << 20},
@@ -36,7 +36,7 @@ constexpr Suffix kSuffixes[] = {
     {"B", 1},
 };
 
-// The shortest text that reads back as `value`.
+// Returns the shortest text that reads back as `value`.
 std::string FormatDouble(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof(text), value);
@@ -66,7 +66,7 @@ std::string FormatBytes(std::int64_t bytes) {
   return absl::StrCat(bytes);
 }
 
-// How a value, or an entry of a list, is written.
+// Formats a value, or an entry of a list.
 struct ValueText {
   std::string operator()(const std::string& v) const { return Quoted(v); }
   std::string operator()(std::int64_t v) const { return absl::StrCat(v); }
@@ -85,7 +85,7 @@ struct ValueText {
   }
 };
 
-// A number where `value` is the text of one.
+// Converts a text that is a number to that number.
 KeyValue AsNumber(const KeyValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   double number = 0;
@@ -127,7 +127,7 @@ absl::string_view Wanted(const ConfigKey& key, const KeyValue& value) {
   return kWanted[static_cast<int>(key.field.type)];
 }
 
-// "25MiB", or plain digits.
+// Parses "25MiB", or plain digits.
 bool ParseBytes(absl::string_view text, std::int64_t& bytes) {
   std::int64_t unit = 1;
   for (const Suffix& s : kSuffixes) {
@@ -146,9 +146,9 @@ bool HasBytes(const ConfigKey& key) {
          key.rule.unit == KeyUnit::kBytesOrAuto;
 }
 
-// `value` as the type of the key: whole numbers are numbers too, some texts are
-// sizes, and a mixed list may be all numbers. False where the types do not go
-// together.
+// Converts `value` to the type of the key: an integer may be a number, a text a
+// size, and a mixed list a list of numbers. Returns false if the types are
+// incompatible.
 bool Convert(const ConfigKey& key, KeyValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr && HasBytes(key)) {
@@ -188,7 +188,7 @@ bool Convert(const ConfigKey& key, KeyValue& value) {
   return value.index() == static_cast<std::size_t>(key.field.type);
 }
 
-// What is wrong with a value of the right type; empty where nothing is.
+// Returns the error of a value of the right type; empty if it is valid.
 struct RuleOf {
   const KeyRule& rule;
 
@@ -201,7 +201,7 @@ struct RuleOf {
   }
   std::string operator()(bool) const { return ""; }
   std::string operator()(double value) const {
-    // A NaN is outside of all limits that there are.
+    // A NaN is outside any finite limit.
     if (!std::isinf(rule.min) && !(value >= rule.min)) {
       return absl::StrCat("must be at least ", rule.min);
     }
@@ -230,14 +230,14 @@ struct RuleOf {
   }
 };
 
-// `text` without the quotes around it, if it has them.
+// Returns `text` without the quotes around it, if any.
 absl::string_view Unquoted(absl::string_view text) {
   const bool quoted =
       text.size() >= 2 && text.front() == '"' && text.back() == '"';
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// The entries of a list, in brackets or not. False where a bracket is missing.
+// Splits a list, in brackets or not. Returns false if one bracket is missing.
 bool SplitList(absl::string_view text, std::vector<absl::string_view>& parts) {
   text = absl::StripAsciiWhitespace(text);
   if (absl::ConsumePrefix(&text, "[") && !absl::ConsumeSuffix(&text, "]")) {
@@ -283,7 +283,7 @@ bool ParseTextList(absl::string_view text, TextList& list) {
   return true;
 }
 
-// What is no integer, or stands in quotes, is a text.
+// Parses a mixed list: an entry in quotes, or that is no integer, is a text.
 bool ParseMixedList(absl::string_view text, MixedList& list) {
   std::vector<absl::string_view> parts;
   if (!SplitList(text, parts)) return false;
@@ -342,7 +342,7 @@ absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
   } else if (absl::SimpleAtod(text, &number)) {
     value = number;
   }
-  // One number is a list of one.
+  // A single number becomes a list of one.
   if (key.field.type == KeyType::kList && ParseList(text, list)) value = list;
   if (key.field.type == KeyType::kMixedList && ParseMixedList(text, mixed)) {
     value = mixed;

@@ -2,98 +2,44 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "tools/trainer/config/config.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/config_keys.h"
-#include "tools/trainer/config/model_builder.h"
+#include "tools/trainer/config/key_rules.h"
+#include "tools/trainer/config/kind_table.h"
 
 namespace troupe::tools {
 namespace {
 
+using C = TrainerConfig;
+using Names = std::vector<std::string>;
+using data::SampleSpec;
 using nn::Context;
 using nn::Tensor;
+using nn::ops::LossFn;
 
 constexpr char kAuto[] = "auto";
-constexpr char kCrossEntropy[] = "cross_entropy";
 constexpr char kMean[] = "mean";
 constexpr char kSum[] = "sum";
 
-struct KeyOfKind {
-  const char* key;
-  const char* kind;
-};
-constexpr KeyOfKind kKeysOfKinds[] = {
-    {"loss.label_smoothing", kCrossEntropy},
-    {"loss.ignore_index", kCrossEntropy},
-    {"loss.class_weights", kCrossEntropy},
-    {"loss.delta", "huber"},
-    {"loss.beta", "smooth_l1"},
-    {"loss.pos_weight", "bce"},
-};
+bool IsAtLeastZero(double value) { return value >= 0 && std::isfinite(value); }
 
-std::string KindOf(const LossConfig& config, bool classification) {
-  if (config.kind != kAuto) return config.kind;
-  return classification ? kCrossEntropy : "mse";
-}
-
-// Whether each number is one that the losses take (nn/ops/loss.h).
-absl::Status CheckNumbers(const LoadedConfig& loaded) {
+absl::Status CheckCrossEntropy(const LoadedConfig& loaded,
+                               const SampleSpec& sample) {
   const LossConfig& config = loaded.config.loss;
-  const auto at_least_zero = [](double value) {
-    return value >= 0 && std::isfinite(value);
-  };
   if (!(config.label_smoothing >= 0 && config.label_smoothing <= 1)) {
     return ErrorAt(loaded, {"loss.label_smoothing"},
                    "loss.label_smoothing must be from 0 to 1");
   }
-  if (!(config.delta > 0) || std::isinf(config.delta)) {
-    return ErrorAt(loaded, {"loss.delta"}, "loss.delta must be above 0");
-  }
-  if (!at_least_zero(config.beta)) {
-    return ErrorAt(loaded, {"loss.beta"}, "loss.beta must be at least 0");
-  }
-  if (!at_least_zero(config.pos_weight)) {
-    return ErrorAt(loaded, {"loss.pos_weight"},
-                   "loss.pos_weight must be at least 0");
-  }
   if (!std::all_of(config.class_weights.begin(), config.class_weights.end(),
-                   at_least_zero)) {
+                   IsAtLeastZero)) {
     return ErrorAt(loaded, {"loss.class_weights"},
                    "loss.class_weights must be at least 0");
   }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-std::vector<std::string> LossKinds() {
-  return {kAuto, kCrossEntropy, "mse", "l1", "huber", "smooth_l1", "bce"};
-}
-
-std::vector<std::string> LossReductions() { return {kMean, kSum}; }
-
-absl::Status CheckLoss(const LoadedConfig& loaded,
-                       const data::SampleSpec& sample) {
-  const LossConfig& config = loaded.config.loss;
-  const std::string kind = KindOf(config, sample.is_classification());
-  if ((kind == kCrossEntropy) != sample.is_classification()) {
-    return ErrorAt(
-        loaded, {"loss.kind", "data.kind", "data.num_classes"},
-        absl::StrCat("loss.kind = \"", kind, "\" is for samples ",
-                     kind == kCrossEntropy ? "with classes, and the data has "
-                                             "targets of numbers"
-                                           : "with targets of numbers, and the "
-                                             "data has classes"));
-  }
-  for (const KeyOfKind& of : kKeysOfKinds) {
-    if (kind == of.kind || IsDefault(loaded, LoadedConfig(), of.key)) continue;
-    return ErrorAt(loaded, {of.key},
-                   absl::StrCat(of.key, " is for loss.kind = \"", of.kind,
-                                "\", and the kind is \"", kind, "\""));
-  }
-  TROUPE_RETURN_IF_ERROR(CheckNumbers(loaded));
   const auto weights = static_cast<std::int64_t>(config.class_weights.size());
   if (weights == 0 || weights == sample.num_classes) return absl::OkStatus();
   return ErrorAt(
@@ -102,34 +48,160 @@ absl::Status CheckLoss(const LoadedConfig& loaded,
                    " numbers, and the data ", sample.num_classes, " classes"));
 }
 
-nn::ops::LossFn LossOf(const LossConfig& config, bool classification) {
-  const std::string kind = KindOf(config, classification);
-  if (kind == "mse") return nn::ops::LossFn(nn::ops::MeanSquaredError);
-  if (kind == "l1") return nn::ops::LossFn(nn::ops::L1Loss);
-  if (kind == "huber") {
-    return [delta = config.delta](Context& ctx, const Tensor& y,
-                                  const Tensor& target) {
-      return nn::ops::HuberLoss(ctx, y, target, delta);
-    };
-  }
-  if (kind == "smooth_l1") {
-    return [beta = config.beta](Context& ctx, const Tensor& y,
-                                const Tensor& target) {
-      return nn::ops::SmoothL1Loss(ctx, y, target, beta);
-    };
-  }
-  if (kind == "bce") {
-    return [weight = config.pos_weight](Context& ctx, const Tensor& y,
-                                        const Tensor& target) {
-      return nn::ops::BceWithLogits(ctx, y, target, weight);
-    };
-  }
+LossFn CrossEntropy(const LossConfig& config) {
   nn::ops::CrossEntropyOptions options;
   options.ignore_index = config.ignore_index;
   options.label_smoothing = config.label_smoothing;
   options.class_weights.assign(config.class_weights.begin(),
                                config.class_weights.end());
   return nn::ops::CrossEntropyLoss(options);
+}
+
+absl::Status CheckHuber(const LoadedConfig& loaded, const SampleSpec&) {
+  const double delta = loaded.config.loss.delta;
+  if (delta > 0 && !std::isinf(delta)) return absl::OkStatus();
+  return ErrorAt(loaded, {"loss.delta"}, "loss.delta must be above 0");
+}
+
+LossFn Huber(const LossConfig& config) {
+  return [delta = config.delta](Context& ctx, const Tensor& y,
+                                const Tensor& target) {
+    return nn::ops::HuberLoss(ctx, y, target, delta);
+  };
+}
+
+absl::Status CheckSmoothL1(const LoadedConfig& loaded, const SampleSpec&) {
+  if (IsAtLeastZero(loaded.config.loss.beta)) return absl::OkStatus();
+  return ErrorAt(loaded, {"loss.beta"}, "loss.beta must be at least 0");
+}
+
+LossFn SmoothL1(const LossConfig& config) {
+  return [beta = config.beta](Context& ctx, const Tensor& y,
+                              const Tensor& target) {
+    return nn::ops::SmoothL1Loss(ctx, y, target, beta);
+  };
+}
+
+absl::Status CheckBce(const LoadedConfig& loaded, const SampleSpec&) {
+  if (IsAtLeastZero(loaded.config.loss.pos_weight)) return absl::OkStatus();
+  return ErrorAt(loaded, {"loss.pos_weight"},
+                 "loss.pos_weight must be at least 0");
+}
+
+LossFn Bce(const LossConfig& config) {
+  return [weight = config.pos_weight](Context& ctx, const Tensor& y,
+                                      const Tensor& target) {
+    return nn::ops::BceWithLogits(ctx, y, target, weight);
+  };
+}
+
+// Makes a loss without options.
+template <auto kLoss>
+LossFn Plain(const LossConfig& /*config*/) {
+  return LossFn(kLoss);
+}
+
+enum class Targets { kClasses, kNumbers };
+
+struct Kind {
+  const char* name;
+  Targets targets;
+  std::vector<std::string> keys;  // keys that only this kind uses
+  LossFn (*make)(const LossConfig& config);
+  // Checks the values of `keys`. Null: the kind has none.
+  absl::Status (*check)(const LoadedConfig& loaded, const SampleSpec& sample);
+};
+
+// Returns the table of losses. kAuto stands for the first one that takes the
+// targets of the data.
+const std::vector<Kind>& Kinds() {
+  static const auto* const kinds = new std::vector<Kind>{
+      {"cross_entropy",
+       Targets::kClasses,
+       {"label_smoothing", "ignore_index", "class_weights"},
+       CrossEntropy,
+       CheckCrossEntropy},
+      {"mse", Targets::kNumbers, {}, Plain<nn::ops::MeanSquaredError>, nullptr},
+      {"l1", Targets::kNumbers, {}, Plain<nn::ops::L1Loss>, nullptr},
+      {"huber", Targets::kNumbers, {"delta"}, Huber, CheckHuber},
+      {"smooth_l1", Targets::kNumbers, {"beta"}, SmoothL1, CheckSmoothL1},
+      {"bce", Targets::kNumbers, {"pos_weight"}, Bce, CheckBce},
+  };
+  return *kinds;
+}
+
+const Kind& KindOf(const LossConfig& config, bool classification) {
+  if (config.kind != kAuto) return KindNamed(Kinds(), config.kind);
+  const Targets targets =
+      classification ? Targets::kClasses : Targets::kNumbers;
+  return *std::find_if(Kinds().begin(), Kinds().end(), [&](const Kind& kind) {
+    return kind.targets == targets;
+  });
+}
+
+Names KindChoices() {
+  Names names = KindNames(Kinds());
+  names.insert(names.begin(), kAuto);
+  return names;
+}
+
+constexpr ConfigKey kKeys[] = {
+    {"loss.kind", Field<&C::loss, &LossConfig::kind>(), OneOf(KindChoices),
+     "The loss: \"cross_entropy\" of samples with classes; of targets of "
+     "numbers "
+     "\"mse\" (squared error), \"l1\", \"huber\", \"smooth_l1\", or \"bce\" "
+     "(binary "
+     "cross entropy with logits). \"auto\" is the first or the second of them.",
+     "\"cross_entropy\""},
+    {"loss.reduction", Field<&C::loss, &LossConfig::reduction>(), OneOf([] {
+       return Names{kMean, kSum};
+     }),
+     "What of the loss is trained and shown, as in PyTorch: its \"mean\" over "
+     "all targets of a global batch that count, or their \"sum\", which no "
+     "number divides. The gradient of a sum grows with the batch.",
+     "\"sum\""},
+    {"loss.label_smoothing", Field<&C::loss, &LossConfig::label_smoothing>(),
+     kAny,
+     "Part of a target that \"cross_entropy\" gives to all classes evenly.",
+     "0.1"},
+    {"loss.ignore_index", Field<&C::loss, &LossConfig::ignore_index>(), kAny,
+     "The class that \"cross_entropy\" does not count.", "0"},
+    {"loss.class_weights", Field<&C::loss, &LossConfig::class_weights>(), kAny,
+     "Weights of the classes in \"cross_entropy\"; the mean is that of "
+     "weights, "
+     "and so is the accuracy. Empty: all 1.",
+     "[1, 0.5, 2]"},
+    {"loss.delta", Field<&C::loss, &LossConfig::delta>(), kAny,
+     "The error at which \"huber\" goes on as a line.", "0.5"},
+    {"loss.beta", Field<&C::loss, &LossConfig::beta>(), kAny,
+     "The error at which \"smooth_l1\" goes on as a line.", "0.5"},
+    {"loss.pos_weight", Field<&C::loss, &LossConfig::pos_weight>(), kAny,
+     "Weight of the targets that are 1 in \"bce\".", "2"},
+};
+
+}  // namespace
+
+absl::Span<const ConfigKey> LossKeys() { return kKeys; }
+
+absl::Status CheckLoss(const LoadedConfig& loaded, const SampleSpec& sample) {
+  const Kind& kind = KindOf(loaded.config.loss, sample.is_classification());
+  const bool takes_classes = kind.targets == Targets::kClasses;
+  if (takes_classes != sample.is_classification()) {
+    return ErrorAt(
+        loaded, {"loss.kind", "data.kind", "data.num_classes"},
+        absl::StrCat("loss.kind = \"", kind.name, "\" is for samples ",
+                     takes_classes ? "with classes, and the data has "
+                                     "targets of numbers"
+                                   : "with targets of numbers, and the "
+                                     "data has classes"));
+  }
+  TROUPE_RETURN_IF_ERROR(
+      CheckKeysOfKind(loaded, LoadedConfig(), "loss", Kinds(), kind.name));
+  return kind.check == nullptr ? absl::OkStatus() : kind.check(loaded, sample);
+}
+
+LossFn LossOf(const LossConfig& config, bool classification) {
+  return KindOf(config, classification).make(config);
 }
 
 nn::ops::LossReduction ReductionOf(const LossConfig& config) {

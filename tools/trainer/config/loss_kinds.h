@@ -1,36 +1,54 @@
-// The losses that the configuration knows, which keys each takes, and the
-// function that comes of them.
+// The section "loss" of the configuration: its options, its keys, and the
+// losses that loss.kind names.
 //
 //   TROUPE_RETURN_IF_ERROR(CheckLoss(loaded, sample));
 //   nn::ops::LossFn loss =
 //       LossOf(loaded.config.loss, /*classification=*/true);
+//
+// To add a loss, add a row to Kinds() in loss_kinds.cc. An option that no other
+// loss has also needs a field here and a key there.
 
 #ifndef TOOLS_TRAINER_CONFIG_LOSS_KINDS_H_
 #define TOOLS_TRAINER_CONFIG_LOSS_KINDS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "data/dataset.h"
 #include "nn/ops/loss.h"
-#include "tools/trainer/config/config.h"
 
 namespace troupe::tools {
 
-// "auto", "cross_entropy", "mse", "l1", "huber", "smooth_l1", "bce".
-std::vector<std::string> LossKinds();
+struct ConfigKey;
+struct LoadedConfig;
 
-// "mean", "sum".
-std::vector<std::string> LossReductions();
+// Options of all losses. Each kind uses some of them.
+struct LossConfig {
+  std::string kind = "auto";
+  std::string reduction = "mean";  // or "sum"
+  double label_smoothing = 0;
+  std::int64_t ignore_index = -100;
+  std::vector<double> class_weights;  // empty: all 1
+  double delta = 1;
+  double beta = 1;
+  double pos_weight = 1;
+};
 
-// kInvalidArgument, at the place of the key: a loss that does not suit the
-// data, a key that the kind does not take, class weights that are not one for
-// each class.
+// The keys of the section, a part of the table of keys (config_keys.h).
+absl::Span<const ConfigKey> LossKeys();
+
+// Checks the keys of the loss.
+//   kInvalidArgument, with the place of the key: the loss does not suit the
+//     data, the kind does not use the key, or the number of class weights is
+//     not the number of classes.
 absl::Status CheckLoss(const LoadedConfig& loaded,
                        const data::SampleSpec& sample);
 
-// The loss of a configuration that CheckLoss() has passed, for samples with
-// classes or without.
+// Returns the loss function of a configuration that CheckLoss() accepts, for
+// samples with classes or without.
 nn::ops::LossFn LossOf(const LossConfig& config, bool classification);
 nn::ops::LossReduction ReductionOf(const LossConfig& config);
 

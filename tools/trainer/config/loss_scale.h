@@ -14,12 +14,12 @@
 
 namespace troupe::tools {
 
-// kInvalidArgument: it is neither "auto" nor "dynamic" nor a finite number
-// above 0; says so.
+// Returns kInvalidArgument, unless the text is "auto", "dynamic" or a finite
+// number above 0.
 absl::Status CheckLossScale(const std::string& scale);
 
-// Puts into config.job what the keys mean. "auto" is "dynamic" where
-// train.precision is "f16", and 1 elsewhere.
+// Sets the loss scale of config.job from the keys. "auto" is "dynamic" if
+// train.precision is "f16", and 1 otherwise.
 void FillLossScale(TrainerConfig& config);
 
 }  // namespace troupe::tools

@@ -15,11 +15,11 @@
 namespace troupe::tools {
 namespace {
 
-// Limit on the elements of one parameter: more is a slip of the pen, or would
-// need the memory of many machines.
+// Limit on the elements of one parameter. A larger number is a typing error, or
+// would need the memory of many machines.
 constexpr std::int64_t kParameterElemsMax = 10'000'000'000;
 
-// What comes out of the model for a batch of one.
+// Returns the shape of the model's output for a batch of one.
 nn::Shape OutputShape(const data::SampleSpec& spec, std::int64_t outputs) {
   if (!spec.is_classification()) return {1, outputs};
   std::vector<std::int64_t> dims = {1};
@@ -52,7 +52,7 @@ absl::Status Refuse(const TrainerConfig& config, const data::SampleSpec& spec,
                    ": ", why, hint));
 }
 
-// How many outputs the model has; at least as many as the data asks for.
+// Returns the number of outputs of the model: at least that of the data.
 absl::StatusOr<std::int64_t> CountOutputs(const TrainerConfig& config,
                                           const data::SampleSpec& spec) {
   const bool is_text = !nn::IsFloating(spec.input_dtype);

@@ -1,11 +1,11 @@
-// From configuration to modules.
+// Makes modules from a configuration.
 //
 //   const auto sample = data::KnownSampleSpec(config.data);
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Sequential> model,
 //                           MakeModel(config, *sample));
 //
-// Where the configuration says what samples look like, a model is made before
-// any file is opened, so that it can be checked first; otherwise later.
+// If the configuration determines the shapes of samples, a model can be made
+// and checked before any file is opened; otherwise only later.
 
 #ifndef TOOLS_TRAINER_CONFIG_MODEL_BUILDER_H_
 #define TOOLS_TRAINER_CONFIG_MODEL_BUILDER_H_
@@ -21,21 +21,23 @@
 
 namespace troupe::tools {
 
-// The dtype of the model's inputs: floats become train.precision when they are
-// loaded.
+// Returns the dtype of the model's inputs: floats are converted to
+// train.precision when they are loaded.
 nn::DType InputDType(const TrainerConfig& config,
                      const data::SampleSpec& sample);
 
-// kInvalidArgument, without a place: the model does not take such samples.
+// Makes the model.
+//   kInvalidArgument, without a place: it does not take such samples.
 absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
     const TrainerConfig& config, const data::SampleSpec& sample);
 
-// The model's layers, shapes and sizes, for one sample.
+// Returns the model's layers, shapes and sizes for one sample.
 absl::StatusOr<nn::ModelSummary> SummaryOf(const TrainerConfig& config,
                                            const data::SampleSpec& sample);
 
-// Whether the model takes the samples, is of a size that makes sense, and gives
-// what targets are compared with: kInvalidArgument, without a place.
+// Returns kInvalidArgument, without a place, unless the model takes the
+// samples, has a plausible size, and its output has the shape that the loss
+// compares with the targets.
 absl::Status CheckModelFits(const TrainerConfig& config,
                             const data::SampleSpec& sample);
 

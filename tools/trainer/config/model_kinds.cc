@@ -1,22 +1,31 @@
 #include "tools/trainer/config/model_kinds.h"
 
 #include "absl/strings/str_cat.h"
+#include "actors/spec/job_spec.h"
 #include "base/check.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/models.h"
 #include "nn/models/resnet.h"
 #include "nn/models/vgg.h"
 #include "nn/models/vit.h"
+#include "tools/trainer/config/config.h"
+#include "tools/trainer/config/config_keys.h"
+#include "tools/trainer/config/key_rules.h"
+#include "tools/trainer/config/kind_table.h"
 
 namespace troupe::tools {
 namespace {
 
+using C = TrainerConfig;
+using actors::InitOptions;
+using actors::JobSpec;
+using Names = std::vector<std::string>;
 using ModelOr = absl::StatusOr<std::unique_ptr<nn::Sequential>>;
 
-// Images of fewer rows enter a ResNet without its first pooling.
+// Limit on rows: smaller images enter a ResNet without its first pooling.
 constexpr std::int64_t kImageNetStemRowsMin = 64;
 
-// What a model is made for.
+// Requirements on a model.
 struct Wanted {
   const ModelConfig& config;
   const data::SampleSpec& spec;
@@ -133,7 +142,123 @@ constexpr Kind kKinds[] = {
     {"vit_base", Takes::kImages, MakeVit},
 };
 
-// Empty where `spec` has such samples; otherwise what is wanted.
+constexpr ConfigKey kKeys[] = {
+    {"model.kind", Field<&C::model, &ModelConfig::kind>(),
+     OneOf([] { return KindNames(kKinds); }),
+     "The network: \"lenet\" (convolutions, for images of at least 16x16), "
+     "\"mlp\" (linear layers with ReLU), \"linear\" (one linear layer); "
+     "\"resnet18\", \"resnet34\", \"resnet50\", \"resnet101\", \"vgg11\", "
+     "\"vgg16\", with batch norm \"vgg11_bn\", \"vgg16_bn\", and \"vit_tiny\", "
+     "\"vit_small\", \"vit_base\" for images; \"gpt_nano\", \"gpt_micro\", "
+     "\"gpt_mini\", \"gpt2\", \"gpt2_medium\", \"gpt2_large\", \"gpt2_xl\" for "
+     "text.",
+     "\"mlp\""},
+    {"model.widths", Field<&C::model, &ModelConfig::widths>(), kExtent,
+     "Widths of the hidden layers of \"mlp\".", "[256, 128]"},
+    {"model.layers", Field<&C::model, &ModelConfig::layers>(), kAny,
+     "A network of your own, in place of model.kind: its layers, one after "
+     "another. There are \"conv OUT KERNEL [stride=1] [pad=0] [dilation=1] "
+     "[groups=1] [bias=1]\", \"convtranspose OUT KERNEL [stride=1] [pad=0] "
+     "[bias=1]\", \"linear OUT [bias=1]\", \"embedding ROWS "
+     "WIDTH\"; \"batchnorm\", \"layernorm\", \"rmsnorm\", \"groupnorm "
+     "GROUPS\"; \"relu\", \"leakyrelu [slope=0.01]\", \"gelu [tanh=0]\", "
+     "\"silu\", \"sigmoid\", \"tanh\"; \"maxpool KERNEL [stride=KERNEL] "
+     "[pad=0]\", \"avgpool KERNEL [stride=KERNEL] [pad=0]\", "
+     "\"adaptiveavgpool SIZE\"; \"flatten\" and \"dropout P\"; and \"stash "
+     "NUMBER\", whose input \"popadd NUMBER\" or \"popconcat NUMBER\" adds to "
+     "its own, or puts in front of it, further on.",
+     "[\"conv 32 3 pad=1\", \"relu\", \"maxpool 2\", \"flatten\", \"linear "
+     "10\"]"},
+    {"model.num_classes", Field<&C::model, &ModelConfig::num_classes>(),
+     kExtentOrNone,
+     "Outputs of the model; 0 means as many as the data has classes. More than "
+     "that takes the head of a network that was trained on other data.",
+     "1000"},
+    {"model.vocab_size", Field<&C::model, &ModelConfig::vocab_size>(),
+     kExtentOrNone,
+     "Tokens that a model of text knows; 0 means as many as the data has.",
+     "50257"},
+    {"model.depth", Field<&C::model, &ModelConfig::depth>(), AtMost(1000),
+     "Blocks of a GPT-2 or ViT; 0 means as many as model.kind has.", "4"},
+    {"model.heads", Field<&C::model, &ModelConfig::heads>(), kExtentOrNone,
+     "Heads of their attention; 0 means as many as model.kind has.", "4"},
+    {"model.width", Field<&C::model, &ModelConfig::width>(), kExtentOrNone,
+     "Features between their blocks, a multiple of model.heads; 0 means as "
+     "many as model.kind has.",
+     "256"},
+    {"model.context", Field<&C::model, &ModelConfig::context>(), kExtentOrNone,
+     "Positions that a GPT-2 knows; 0 means as many as a sample has tokens.",
+     "1024"},
+    {"model.patch_size", Field<&C::model, &ModelConfig::patch_size>(),
+     kExtentOrNone, "Rows and columns of the patches of a ViT; 0 means 16.",
+     "4"},
+    {"model.dropout", Field<&C::model, &ModelConfig::dropout>(),
+     KeyRule{-1, 0.99},
+     "Part of the elements that a VGG or GPT-2 drops in training; -1 means "
+     "what "
+     "model.kind has: 0.5 of VGG, 0 of GPT-2.",
+     "0.1"},
+    {"model.attention_dropout",
+     Field<&C::model, &ModelConfig::attention_dropout>(), KeyRule{-1, 0.99},
+     "Part of the attention probabilities that a GPT-2 drops in training; -1 "
+     "means as model.dropout.",
+     "0.1"},
+    {"model.tie_head", Field<&C::model, &ModelConfig::tie_head>(), kAny,
+     "Whether the head of a GPT-2 is its table of tokens. In a pipeline the "
+     "first "
+     "stage and the last then hold a copy each.",
+     "false"},
+    {"model.stem", Field<&C::model, &ModelConfig::stem>(), OneOf([] {
+       return Names{"auto", "imagenet", "cifar"};
+     }),
+     "How images enter a ResNet: \"imagenet\" makes 224x224 of them 56x56, "
+     "\"cifar\" leaves them; \"auto\" takes that below 64x64.",
+     "\"cifar\""},
+    {"model.zero_init_residual",
+     Field<&C::model, &ModelConfig::zero_init_residual>(), kAny,
+     "Whether the last batch norm of each block of a ResNet begins with weight "
+     "0.",
+     "true"},
+    {"model.sync_batch_norm", Field<&C::model, &ModelConfig::sync_batch_norm>(),
+     kAny,
+     "Whether batch norms take their statistics over the micro-batches of all "
+     "replicas; otherwise each replica has those of its own.",
+     "true"},
+    {"model.freeze", Field<&C::model, &ModelConfig::freeze>(), kAny,
+     "Parameters that are not trained, by their names; * stands for any text.",
+     "[\"features.*\"]"},
+    {"model.init_from", Field<&C::job, &JobSpec::init, &InitOptions::from>(),
+     kAny,
+     "A safetensors file of weights to begin with, under PyTorch's names; "
+     "--init-from sets it. A run that goes on from a checkpoint does not read "
+     "it.",
+     "\"resnet18.safetensors\""},
+    {"model.init_strict",
+     Field<&C::job, &JobSpec::init, &InitOptions::strict>(), kAny,
+     "Whether model.init_from must have the model's names and shapes, and no "
+     "others; false takes what fits.",
+     "false"},
+    {"model.recompute", Field<&C::model, &ModelConfig::recompute>(), kAny,
+     "Modules whose activations are not kept, by their names: backward runs "
+     "them again, which costs time and saves memory, and changes no bit.",
+     "[\"h.*\"]"},
+    {"model.recompute_every", Field<&C::model, &ModelConfig::recompute_every>(),
+     AtMost(1000),
+     "The same for every n-th block of a network (those of ResNet, GPT-2, "
+     "ViT); 1 means all, 0 none.",
+     "1"},
+    {"model.recompute_budget",
+     Field<&C::model, &ModelConfig::recompute_budget_bytes>(),
+     Bytes(0, KeyUnit::kBytes),
+     "The same for as few blocks as bring the activations of a micro-batch "
+     "below so many bytes; 0 sets no limit.",
+     "\"512MiB\""},
+    {"model.bias",
+     Field<&C::model, &ModelConfig::options, &nn::ModelOptions::bias>(), kAny,
+     "Whether layers add a bias.", "false"},
+};
+
+// Returns the expected samples; empty if `spec` has them.
 std::string Misfit(Takes takes, const data::SampleSpec& spec) {
   const bool floats = nn::IsFloating(spec.input_dtype);
   switch (takes) {
@@ -151,11 +276,7 @@ std::string Misfit(Takes takes, const data::SampleSpec& spec) {
 
 }  // namespace
 
-std::vector<std::string> ModelKinds() {
-  std::vector<std::string> names;
-  for (const Kind& kind : kKinds) names.push_back(kind.name);
-  return names;
-}
+absl::Span<const ConfigKey> ModelKeys() { return kKeys; }
 
 absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModelOfKind(
     const ModelConfig& config, const data::SampleSpec& spec,

@@ -3,75 +3,28 @@
 #include <cmath>
 #include <memory>
 
-#include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
+#include "nn/optim/lr_schedule.h"
 #include "nn/optim/sgd.h"
+#include "tools/trainer/config/config.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/config_keys.h"
+#include "tools/trainer/config/key_rules.h"
+#include "tools/trainer/config/kind_table.h"
 
 namespace troupe::tools {
 namespace {
 
-// Defaults are PyTorch's where it has the optimizer, and the papers' otherwise.
-struct Kind {
-  const char* name;
-  double lr, weight_decay, momentum, eps;
-  std::vector<std::string> keys;  // of those that not all kinds take
-};
-
-const std::vector<Kind>& Kinds() {
-  static const auto* const kinds = new std::vector<Kind>{
-      {"sgd", 0.01, 0, 0, 1e-8, {"momentum", "dampening", "nesterov"}},
-      {"adam", 1e-3, 0, 0, 1e-8, {"betas", "eps", "amsgrad"}},
-      {"adamw", 1e-3, 0.01, 0, 1e-8, {"betas", "eps", "amsgrad"}},
-      {"lamb", 1e-3, 0, 0, 1e-6, {"betas", "eps"}},
-      {"lars", 0.01, 0, 0.9, 0, {"momentum", "eps", "trust_coefficient"}},
-  };
-  return *kinds;
-}
-
-constexpr const char* kKeysOfSome[] = {
-    "momentum", "dampening", "nesterov",          "betas",
-    "eps",      "amsgrad",   "trust_coefficient",
-};
-
-const Kind& KindOf(const OptimizerConfig& config) {
-  for (const Kind& kind : Kinds()) {
-    if (config.kind == kind.name) return kind;
-  }
-  TROUPE_CHECK(false, "the table of keys lets no other kind pass");
-  return Kinds()[0];
-}
-
-bool Takes(const Kind& kind, const std::string& key) {
-  return absl::c_linear_search(kind.keys, key);
-}
-
-absl::Status CheckTaken(const LoadedConfig& loaded) {
-  const Kind& kind = KindOf(loaded.config.optimizer);
-  LoadedConfig defaults;
-  defaults.config.optimizer.kind = kind.name;
-  FillOptimizerDefaults(defaults);
-  for (const char* name : kKeysOfSome) {
-    const std::string key = absl::StrCat("optimizer.", name);
-    if (Takes(kind, name) || IsDefault(loaded, defaults, key)) continue;
-    std::vector<std::string> takers;
-    for (const Kind& other : Kinds()) {
-      if (Takes(other, name)) takers.push_back(other.name);
-    }
-    return ErrorAt(loaded, {key},
-                   absl::StrCat(key, " is for optimizer.kind = \"",
-                                absl::StrJoin(takers, "\" or \""),
-                                "\", and the kind is \"", kind.name, "\""));
-  }
-  if (loaded.config.optimizer.betas.size() == 2) return absl::OkStatus();
-  return ErrorAt(loaded, {"optimizer.betas"},
-                 "optimizer.betas takes two numbers, such as [0.9, 0.999]");
-}
+using C = TrainerConfig;
+using Names = std::vector<std::string>;
+using nn::AdamOptions;
+using nn::LambOptions;
+using nn::LarsOptions;
+using nn::LrSchedule;
+using nn::OptimizerOptions;
+using nn::SgdOptions;
 
 double ScaledLr(const TrainerConfig& config) {
   const double lr = config.optimizer.lr;
@@ -81,120 +34,284 @@ double ScaledLr(const TrainerConfig& config) {
   return lr;
 }
 
-nn::OptimizerOptions CommonOf(const TrainerConfig& config) {
+OptimizerOptions CommonOf(const TrainerConfig& config) {
   const OptimizerConfig& from = config.optimizer;
-  nn::OptimizerOptions common = from.common;
+  OptimizerOptions common = from.common;
   for (const std::string& pattern : from.no_decay) {
     common.groups.push_back({pattern, /*lr_factor=*/1, /*weight_decay=*/0});
   }
   if (from.no_decay_1d) common.groups.push_back(nn::NoDecayGroup());
-  // Updates would be lost in 16 bits, and squares of gradients vanish; changes
-  // nothing where train.precision has more.
+  // In 16 bits small updates would be lost, and squares of gradients vanish.
+  // This has no effect if train.precision has more bits.
   common.f32_master = true;
   if (config.job.dynamic_loss_scale) common.skip_nonfinite = true;
   return common;
 }
 
-nn::SgdOptions SgdOf(const TrainerConfig& config) {
-  const OptimizerConfig& from = config.optimizer;
-  nn::SgdOptions options;
+// Returns options that have the values which all optimizers take.
+template <typename Options>
+Options BasicsOf(const TrainerConfig& config) {
+  Options options;
   options.lr = ScaledLr(config);
-  options.momentum = from.momentum;
-  options.dampening = from.dampening;
-  options.weight_decay = from.weight_decay;
-  options.nesterov = from.nesterov;
+  options.weight_decay = config.optimizer.weight_decay;
   options.common = CommonOf(config);
   return options;
 }
 
-// For Adam and for LAMB, which have the same names.
+SgdOptions SgdOf(const TrainerConfig& config) {
+  const OptimizerConfig& from = config.optimizer;
+  auto options = BasicsOf<SgdOptions>(config);
+  options.momentum = from.momentum;
+  options.dampening = from.dampening;
+  options.nesterov = from.nesterov;
+  return options;
+}
+
+// Sets the options of Adam and LAMB, which have the same names.
 template <typename Options>
 Options AdaptiveOf(const TrainerConfig& config) {
   const OptimizerConfig& from = config.optimizer;
-  Options options;
-  options.lr = ScaledLr(config);
+  auto options = BasicsOf<Options>(config);
   options.beta1 = from.betas[0];
   options.beta2 = from.betas[1];
   options.eps = from.eps;
-  options.weight_decay = from.weight_decay;
-  options.common = CommonOf(config);
   return options;
 }
 
-nn::AdamOptions AdamOf(const TrainerConfig& config) {
-  auto options = AdaptiveOf<nn::AdamOptions>(config);
-  options.decoupled_weight_decay = config.optimizer.kind == "adamw";
+AdamOptions AdamOf(const TrainerConfig& config) {
+  auto options = AdaptiveOf<AdamOptions>(config);
   options.amsgrad = config.optimizer.amsgrad;
   return options;
 }
 
-nn::LarsOptions LarsOf(const TrainerConfig& config) {
-  const OptimizerConfig& from = config.optimizer;
-  nn::LarsOptions options;
-  options.lr = ScaledLr(config);
-  options.momentum = from.momentum;
-  options.weight_decay = from.weight_decay;
-  options.trust_coefficient = from.trust_coefficient;
-  options.eps = from.eps;
-  options.common = CommonOf(config);
+AdamOptions AdamWOf(const TrainerConfig& config) {
+  AdamOptions options = AdamOf(config);
+  options.decoupled_weight_decay = true;
   return options;
 }
 
-template <typename Optimizer, typename Options>
-actors::OptimizerFactory MakerOf(const Options& options) {
-  return [options] { return std::make_unique<Optimizer>(options); };
+LarsOptions LarsOf(const TrainerConfig& config) {
+  const OptimizerConfig& from = config.optimizer;
+  auto options = BasicsOf<LarsOptions>(config);
+  options.momentum = from.momentum;
+  options.trust_coefficient = from.trust_coefficient;
+  options.eps = from.eps;
+  return options;
 }
 
-// fn(make, options) for the optimizer that `config` describes: make(options) is
-// its factory.
-template <typename Fn>
-auto WithOptions(const TrainerConfig& config, Fn fn) {
-  const std::string& kind = config.optimizer.kind;
-  if (kind == "sgd") {
-    return fn(MakerOf<nn::Sgd, nn::SgdOptions>, SgdOf(config));
-  }
-  if (kind == "lamb") {
-    return fn(MakerOf<nn::Lamb, nn::LambOptions>,
-              AdaptiveOf<nn::LambOptions>(config));
-  }
-  if (kind == "lars") {
-    return fn(MakerOf<nn::Lars, nn::LarsOptions>, LarsOf(config));
-  }
-  return fn(MakerOf<nn::Adam, nn::AdamOptions>, AdamOf(config));
+struct Made {
+  absl::Status status;  // result of the options' Validate()
+  actors::OptimizerFactory factory;
+};
+
+template <typename Optimizer, auto kOptionsOf>
+Made Make(const TrainerConfig& config) {
+  const auto options = kOptionsOf(config);
+  return {options.Validate(),
+          [options] { return std::make_unique<Optimizer>(options); }};
 }
+
+// A kind of optimizer. Its defaults are PyTorch's, or the paper's if PyTorch
+// does not have it.
+struct Kind {
+  const char* name;
+  struct {
+    double lr, weight_decay, momentum, eps;
+  } defaults;
+  std::vector<std::string> keys;  // keys used, of those that not all kinds use
+  Made (*make)(const TrainerConfig& config);
+};
+
+const std::vector<Kind>& Kinds() {
+  static const auto* const kinds = new std::vector<Kind>{
+      {"sgd",
+       {0.01, 0, 0, 1e-8},
+       {"momentum", "dampening", "nesterov"},
+       Make<nn::Sgd, SgdOf>},
+      {"adam",
+       {1e-3, 0, 0, 1e-8},
+       {"betas", "eps", "amsgrad"},
+       Make<nn::Adam, AdamOf>},
+      {"adamw",
+       {1e-3, 0.01, 0, 1e-8},
+       {"betas", "eps", "amsgrad"},
+       Make<nn::Adam, AdamWOf>},
+      {"lamb",
+       {1e-3, 0, 0, 1e-6},
+       {"betas", "eps"},
+       Make<nn::Lamb, AdaptiveOf<LambOptions>>},
+      {"lars",
+       {0.01, 0, 0.9, 0},
+       {"momentum", "eps", "trust_coefficient"},
+       Make<nn::Lars, LarsOf>},
+  };
+  return *kinds;
+}
+
+template <auto... kPath>
+constexpr KeyField Optimizer() {
+  return Field<&C::optimizer, kPath...>();
+}
+template <auto kField>
+constexpr KeyField Common() {
+  return Optimizer<&OptimizerConfig::common, kField>();
+}
+template <auto kField>
+constexpr KeyField Schedule() {
+  return Optimizer<&OptimizerConfig::common, &OptimizerOptions::schedule,
+                   kField>();
+}
+
+constexpr ConfigKey kKeys[] = {
+    {"optimizer.kind", Optimizer<&OptimizerConfig::kind>(),
+     OneOf([] { return KindNames(Kinds()); }),
+     "The optimizer, as torch.optim has it: \"sgd\", \"adam\" or \"adamw\"; or "
+     "\"lamb\" or \"lars\", for large batches.",
+     "\"adamw\""},
+    {"optimizer.lr", Optimizer<&OptimizerConfig::lr>(), kAny,
+     "Learning rate; where it is not set, 0.01 for \"sgd\" and \"lars\", 0.001 "
+     "for the others.",
+     "0.1",
+     CopiedTo<&SgdOptions::lr, &AdamOptions::lr, &LambOptions::lr,
+              &LarsOptions::lr>},
+    {"optimizer.lr_scaling", Optimizer<&OptimizerConfig::lr_scaling>(),
+     OneOf([] {
+       return Names{"none", "linear", "sqrt"};
+     }),
+     "What the learning rate is multiplied by: mesh.dp (\"linear\"), its "
+     "square "
+     "root (\"sqrt\"), or 1 (\"none\").",
+     "\"linear\""},
+    {"optimizer.weight_decay", Optimizer<&OptimizerConfig::weight_decay>(),
+     kAny,
+     "Factor of the parameters that is added to their gradients; \"adamw\" "
+     "shrinks parameters by it instead, by 0.01 where it is not set.",
+     "1e-4",
+     CopiedTo<&SgdOptions::weight_decay, &AdamOptions::weight_decay,
+              &LambOptions::weight_decay, &LarsOptions::weight_decay>},
+    {"optimizer.no_decay", Optimizer<&OptimizerConfig::no_decay>(), kAny,
+     "Names of parameters without weight decay; * is any run of characters, ? "
+     "any one.",
+     "[\"*.bias\", \"*norm*\"]"},
+    {"optimizer.no_decay_1d", Optimizer<&OptimizerConfig::no_decay_1d>(), kAny,
+     "No weight decay on parameters of fewer than two axes: biases, and "
+     "weights "
+     "of norms.",
+     "true"},
+    {"optimizer.momentum", Optimizer<&OptimizerConfig::momentum>(), kAny,
+     "Momentum of \"sgd\", as in torch.optim.SGD, and of \"lars\", 0.9 where "
+     "it is not set.",
+     "0.95", CopiedTo<&SgdOptions::momentum, &LarsOptions::momentum>},
+    {"optimizer.dampening", Optimizer<&OptimizerConfig::dampening>(), kAny,
+     "Share of the gradient kept out of the momentum of \"sgd\".", "0.1",
+     CopiedTo<&SgdOptions::dampening>},
+    {"optimizer.nesterov", Optimizer<&OptimizerConfig::nesterov>(), kAny,
+     "Nesterov's momentum in \"sgd\"; needs momentum and no dampening.", "true",
+     CopiedTo<&SgdOptions::nesterov>},
+    {"optimizer.betas", Optimizer<&OptimizerConfig::betas>(), kAny,
+     "What the averages of gradients and of their squares keep in a step of "
+     "\"adam\", \"adamw\" and \"lamb\".",
+     "[0.9, 0.95]",
+     CopiedTo<&AdamOptions::beta1, &AdamOptions::beta2, &LambOptions::beta1,
+              &LambOptions::beta2>},
+    {"optimizer.eps", Optimizer<&OptimizerConfig::eps>(), kAny,
+     "Added to the divisor of a step; where it is not set, 1e-8 for \"adam\" "
+     "and "
+     "\"adamw\", 1e-6 for \"lamb\", 0 for \"lars\".",
+     "1e-7", CopiedTo<&AdamOptions::eps, &LambOptions::eps, &LarsOptions::eps>},
+    {"optimizer.amsgrad", Optimizer<&OptimizerConfig::amsgrad>(), kAny,
+     "AMSGrad: \"adam\" and \"adamw\" divide by the largest average of squares "
+     "so far.",
+     "true", CopiedTo<&AdamOptions::amsgrad>},
+    {"optimizer.trust_coefficient",
+     Optimizer<&OptimizerConfig::trust_coefficient>(), kAny,
+     "How long a step of \"lars\" is, as a part of a parameter's norm.", "0.01",
+     CopiedTo<&LarsOptions::trust_coefficient>},
+    {"optimizer.clip_grad_norm", Common<&OptimizerOptions::clip_grad_norm>(),
+     kAny,
+     "The most that the norm of all gradients may be, over all stages, as in "
+     "torch.nn.utils.clip_grad_norm_; 0 clips none. Updates wait for all "
+     "gradients.",
+     "1"},
+    {"optimizer.clip_grad_value", Common<&OptimizerOptions::clip_grad_value>(),
+     kAny,
+     "The most that an element of a gradient may be, either way, as in "
+     "torch.nn.utils.clip_grad_value_; 0 clips none.",
+     "0.5"},
+    {"optimizer.ema_decay", Common<&OptimizerOptions::ema_decay>(), kAny,
+     "Keeps averages of the parameters, and of themselves this part in each "
+     "step; they are in checkpoints, as states named ema_value. 0 keeps none.",
+     "0.999"},
+    {"optimizer.skip_nonfinite", Common<&OptimizerOptions::skip_nonfinite>(),
+     kAny, "Skips a step whose gradients are not all finite numbers.", "true"},
+    {"optimizer.schedule", Schedule<&LrSchedule::kind>(),
+     OneOf(nn::LrScheduleNames),
+     "How the learning rate goes with the steps, as in "
+     "torch.optim.lr_scheduler: \"cosine\", \"linear\" and \"one_cycle\" and "
+     "\"polynomial\" take schedule_steps, \"step\" step_size, \"multi_step\" "
+     "milestones.",
+     "\"cosine\""},
+    {"optimizer.schedule_steps", Schedule<&LrSchedule::steps>(),
+     AtMost(kCountMax),
+     "Steps, behind the warm-up, until \"cosine\", \"linear\" and "
+     "\"polynomial\" "
+     "are at min_factor and \"one_cycle\" at its end.",
+     "10000"},
+    {"optimizer.min_factor", Schedule<&LrSchedule::min_factor>(), kAny,
+     "Part of the learning rate at the end of \"cosine\", \"linear\" and "
+     "\"polynomial\".",
+     "0.1"},
+    {"optimizer.power", Schedule<&LrSchedule::power>(), kAny,
+     "Power of what is left of the steps in \"polynomial\".", "2"},
+    {"optimizer.gamma", Schedule<&LrSchedule::gamma>(), kAny,
+     "Factor at each turn of \"step\" and \"multi_step\", and at each step of "
+     "\"exponential\".",
+     "0.5"},
+    {"optimizer.step_size", Schedule<&LrSchedule::step_size>(),
+     AtMost(kCountMax), "Steps between two turns of \"step\".", "1000"},
+    {"optimizer.milestones", Schedule<&LrSchedule::milestones>(), kFromZero,
+     "Steps of the turns of \"multi_step\", ascending.", "[1000, 2000]"},
+    {"optimizer.warmup_steps", Schedule<&LrSchedule::warmup_steps>(),
+     AtMost(kCountMax),
+     "Steps in which the learning rate rises evenly, before the schedule "
+     "begins.",
+     "500"},
+    {"optimizer.warmup_start", Schedule<&LrSchedule::warmup_start>(), kAny,
+     "Part of the learning rate that the warm-up begins with.", "0.01"},
+};
 
 }  // namespace
 
-std::vector<std::string> OptimizerKinds() {
-  std::vector<std::string> names;
-  for (const Kind& kind : Kinds()) names.push_back(kind.name);
-  return names;
-}
-
-std::vector<std::string> LrScalings() { return {"none", "linear", "sqrt"}; }
+absl::Span<const ConfigKey> OptimizerKeys() { return kKeys; }
 
 void FillOptimizerDefaults(LoadedConfig& loaded) {
   OptimizerConfig& config = loaded.config.optimizer;
-  const Kind& kind = KindOf(config);
-  if (!loaded.IsSet("optimizer.lr")) config.lr = kind.lr;
+  const auto& defaults = KindNamed(Kinds(), config.kind).defaults;
+  if (!loaded.IsSet("optimizer.lr")) config.lr = defaults.lr;
   if (!loaded.IsSet("optimizer.weight_decay")) {
-    config.weight_decay = kind.weight_decay;
+    config.weight_decay = defaults.weight_decay;
   }
-  if (!loaded.IsSet("optimizer.momentum")) config.momentum = kind.momentum;
-  if (!loaded.IsSet("optimizer.eps")) config.eps = kind.eps;
+  if (!loaded.IsSet("optimizer.momentum")) config.momentum = defaults.momentum;
+  if (!loaded.IsSet("optimizer.eps")) config.eps = defaults.eps;
 }
 
 absl::Status CheckOptimizer(const LoadedConfig& loaded) {
-  TROUPE_RETURN_IF_ERROR(CheckTaken(loaded));
-  return WithOptions(loaded.config, [&](auto, const auto& options) {
-    return AtKeys(loaded, options.Validate());
-  });
+  const OptimizerConfig& config = loaded.config.optimizer;
+  LoadedConfig defaults;
+  defaults.config.optimizer.kind = config.kind;
+  FillOptimizerDefaults(defaults);
+  TROUPE_RETURN_IF_ERROR(
+      CheckKeysOfKind(loaded, defaults, "optimizer", Kinds(), config.kind));
+  if (config.betas.size() != 2) {
+    return ErrorAt(loaded, {"optimizer.betas"},
+                   "optimizer.betas takes two numbers, such as [0.9, 0.999]");
+  }
+  const Kind& kind = KindNamed(Kinds(), config.kind);
+  return AtKeys(loaded, kind.make(loaded.config).status);
 }
 
 actors::OptimizerFactory OptimizerOf(const TrainerConfig& config) {
-  return WithOptions(config, [](auto make, const auto& options) {
-    return actors::OptimizerFactory(make(options));
-  });
+  return KindNamed(Kinds(), config.optimizer.kind).make(config).factory;
 }
 
 }  // namespace troupe::tools

@@ -1,9 +1,12 @@
-// The optimizers that the configuration knows: which keys each takes, what they
-// are where nobody sets them, and the optimizer that comes of them.
+// The section "optimizer" of the configuration: its options, its keys, and the
+// optimizers that optimizer.kind names.
 //
 //   FillOptimizerDefaults(parsed);          // lr = 0.001 for "adam", say
 //   TROUPE_RETURN_IF_ERROR(CheckOptimizer(parsed));
 //   actors::OptimizerFactory optimizer = OptimizerOf(parsed.config);
+//
+// To add an optimizer, add a row to Kinds() in optimizer_kinds.cc. An option
+// that no other optimizer has also needs a field here and a key there.
 
 #ifndef TOOLS_TRAINER_CONFIG_OPTIMIZER_KINDS_H_
 #define TOOLS_TRAINER_CONFIG_OPTIMIZER_KINDS_H_
@@ -12,24 +15,49 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "actors/spec/job_spec.h"
-#include "tools/trainer/config/config.h"
+#include "nn/optim/optimizer_options.h"
 
 namespace troupe::tools {
 
-// "sgd", "adam", "adamw", "lamb", "lars".
-std::vector<std::string> OptimizerKinds();
-// How optimizer.lr goes with mesh.dp: "none", "linear", "sqrt".
-std::vector<std::string> LrScalings();
+struct ConfigKey;
+struct LoadedConfig;
+struct TrainerConfig;
 
-// Gives the keys that nobody set the defaults of the optimizer's kind.
+// Options of all optimizers. Each kind uses some of them and has its own
+// defaults.
+struct OptimizerConfig {
+  std::string kind = "sgd";
+  double lr = 0.01;
+  double weight_decay = 0;
+  double momentum = 0;
+  double dampening = 0;
+  bool nesterov = false;
+  std::vector<double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  bool amsgrad = false;
+  double trust_coefficient = 0.001;
+  // Parameters without weight decay: by pattern, and those with fewer than two
+  // axes.
+  std::vector<std::string> no_decay;
+  bool no_decay_1d = false;
+  std::string lr_scaling = "none";
+  nn::OptimizerOptions common;
+};
+
+// The keys of the section, a part of the table of keys (config_keys.h).
+absl::Span<const ConfigKey> OptimizerKeys();
+
+// Sets keys that were not set to the defaults of the optimizer's kind.
 void FillOptimizerDefaults(LoadedConfig& loaded);
 
-// kInvalidArgument, at the place of the key: one that the kind does not take,
-// and values that its options refuse.
+// Checks the keys of the optimizer.
+//   kInvalidArgument, with the place of the key: the kind does not use it, or
+//     its options reject the value.
 absl::Status CheckOptimizer(const LoadedConfig& loaded);
 
-// That of a configuration that CheckOptimizer() has passed.
+// Returns the optimizer of a configuration that CheckOptimizer() accepts.
 actors::OptimizerFactory OptimizerOf(const TrainerConfig& config);
 
 }  // namespace troupe::tools

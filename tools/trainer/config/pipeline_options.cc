@@ -28,8 +28,8 @@ pipeline::Balance BalanceOf(const std::string& name) {
                               : pipeline::Balance::kFlops;
 }
 
-// Makes the options of one configuration. `costs`: what was measured; null:
-// nothing was.
+// Makes the options of one configuration. `costs` are measured costs; null:
+// none were measured.
 class Builder {
  public:
   Builder(const LoadedConfig& loaded, const data::SampleSpec& sample,
@@ -141,7 +141,8 @@ class Builder {
                                 tables.status().message()));
   }
 
-  // What is found has its own cuts, unless the configuration has them.
+  // Searches for a schedule. The result has its own cuts, unless the
+  // configuration sets them.
   absl::Status Search() {
     pipeline::ScheduleSearchOptions search;
     search.pp = options_.mesh.pp();
@@ -175,14 +176,14 @@ class Builder {
     }
     options_.placement = std::move(found->placement);
     if (costs_ != nullptr) {
-      // Tables were found for stages that are alike, whoever holds them.
+      // The search assumed balanced stages for any placement.
       TROUPE_ASSIGN_OR_RETURN(
           options_.cuts, CutsFor(static_cast<int>(options_.placement.size())));
     }
     return pipeline::SetTables(std::move(found->tables), options_);
   }
 
-  // The configuration's, or those that make stages alike.
+  // Returns the cuts of the configuration, or cuts that balance the stages.
   absl::StatusOr<std::vector<pipeline::Cut>> CutsFor(int stages) const {
     if (!options_.cuts.empty()) return options_.cuts;
     if (costs_ == nullptr) return Balanced(stages);

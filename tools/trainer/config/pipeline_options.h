@@ -3,10 +3,10 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(spec.plan, PipelineOptions(loaded, sample));
 //
-// Cuts that nobody wrote make stages alike (pipeline/balance.h); a schedule is
-// known by its name (pipeline/schedules/schedules.h), stands in a file, or is
-// looked for. Where mesh.balance is "measured", they are those of
-// mesh.balance = "flops" until somebody has measured:
+// Cuts that the configuration does not set balance the stages
+// (pipeline/balance.h). A schedule has a name (pipeline/schedules/schedules.h),
+// is read from a file, or is searched for. If mesh.balance is "measured", cuts
+// and schedule are those of mesh.balance = "flops" until costs are measured:
 //
 //   if (IsPipelineOpen(loaded.config)) {
 //     spec.open_pipeline = OpenPipelineOf(loaded, sample);
@@ -28,28 +28,28 @@
 
 namespace troupe::tools {
 
-// The values of mesh.schedule.
+// Returns the values of mesh.schedule.
 std::vector<std::string> ScheduleChoices();
 
-// The name that mesh.schedule stands for: "auto" is another one. Empty: there
-// is no pipeline.
+// Returns the name of the schedule, also for mesh.schedule = "auto". Empty:
+// there is no pipeline.
 std::string ScheduleName(const TrainerConfig& config);
 
-// Reads mesh.schedule_file, where it is set.
-//   the reader's error, with the key's place.
+// Reads mesh.schedule_file if it is set.
+//   Errors: those of the reader, with the key's place.
 absl::Status ReadGrid(base::FileSystem& files, LoadedConfig& loaded);
 
-// The options of the job's plan, complete.
+// Returns the complete options of the job's plan.
 //   kInvalidArgument, with the place of a key: the model has too few layers, a
 //   schedule does not take the sizes, a file has no tables of them.
 absl::StatusOr<pipeline::PlanOptions> PipelineOptions(
     const LoadedConfig& loaded, const data::SampleSpec& sample);
 
-// Whether cuts or schedule wait for measured costs.
+// Whether cuts or schedule depend on measured costs.
 bool IsPipelineOpen(const TrainerConfig& config);
 
-// How they are set, then; what measures is left to the caller. Errors of
-// PipelineOptions(), and
+// Returns the function that sets cuts and schedule from measured costs; the
+// caller measures. Errors: those of PipelineOptions(), and
 //   kInvalidArgument, with the place of mesh.memory_limit: what does not fit.
 actors::OpenPipeline OpenPipelineOf(const LoadedConfig& loaded,
                                     const data::SampleSpec& sample);

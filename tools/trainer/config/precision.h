@@ -1,4 +1,5 @@
-// What a job computes in: train.precision, and what follows from it.
+// The precision of a job: train.precision, and the settings that follow from
+// it.
 //
 //   FillPrecision(config);                          // when all keys are set
 //   config.job.dtype;                               // f32, where it is open
@@ -14,10 +15,10 @@
 
 namespace troupe::tools {
 
-// Puts into config.job what the keys mean.
+// Sets the dtypes of config.job from the keys.
 void FillPrecision(TrainerConfig& config);
 
-// Whether the job measures and chooses.
+// Whether the job chooses its precision by measuring.
 bool IsPrecisionOpen(const TrainerConfig& config);
 
 void SetPrecision(nn::DType dtype, TrainerConfig& config);

@@ -1,5 +1,5 @@
-// The part of the table of configuration keys about what a run tells and keeps:
-// checkpoints, logs, metrics, traces.
+// The configuration keys of what a run reports and stores: checkpoints, logs,
+// metrics, traces. A part of the table of keys.
 //
 //   for (const ConfigKey& key : RunKeys()) std::cout << key.name << "\n";
 //

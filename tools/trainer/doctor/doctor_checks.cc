@@ -13,19 +13,23 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-// A process has a socket or two for each other one, and files of its own.
+// Number of open files that a process needs: its own, and a socket or two for
+// each other process.
 constexpr std::uint64_t kFilesNeeded = 512;
 constexpr std::uint64_t kFilesWanted = 4096;
-// Threads count as processes; a rank has about eight.
+// Number of processes that a job needs. Threads count, and a rank has about
+// eight.
 constexpr std::uint64_t kProcessesNeeded = 128;
 constexpr std::uint64_t kProcessesWanted = 1024;
-// Beyond it Open MPI's fabrics are known to work; the default of many systems
-// is 64 KiB or 8 MiB.
+// Locked memory with which Open MPI's fabrics are known to work. The default of
+// many systems is 64 KiB or 8 MiB.
 constexpr std::uint64_t kLockedWanted = 64 * kMiB;
-// A link between two processes of a host takes a few MiB.
+// Shared memory that a job needs. A link between two processes of a host takes
+// a few MiB.
 constexpr std::uint64_t kMemoryNeeded = 64 * kMiB;
 constexpr std::uint64_t kMemoryWanted = 512 * kMiB;
-// Certificates are valid from an hour before they were made.
+// Limit on the difference of clocks: certificates are valid from an hour before
+// they were made.
 constexpr absl::Duration kSkewProblem = absl::Hours(1);
 constexpr absl::Duration kSkewWarning = absl::Seconds(2);
 constexpr absl::Duration kTripWarning = absl::Milliseconds(5);
@@ -47,7 +51,7 @@ Health Judge(std::uint64_t value, std::uint64_t needed, std::uint64_t wanted) {
   return value < wanted ? Health::kWarning : Health::kOk;
 }
 
-// `advice` is for whoever has a warning or a problem.
+// Makes a finding. `advice` is used for warnings and problems only.
 Finding Make(std::string what, Health health, std::string found,
              std::string advice) {
   if (health == Health::kOk) advice.clear();

@@ -1,5 +1,5 @@
-// What `trainer doctor` thinks of what it has found. Pure: nothing here asks
-// the machine.
+// The judgements of `trainer doctor`: findings from facts. Pure: nothing here
+// reads the machine's state.
 //
 //   Finding finding = CheckOpenFiles(/*limit=*/256);
 //   std::cout << FormatFindings({finding});
@@ -25,68 +25,70 @@ namespace troupe::tools {
 inline constexpr std::uint64_t kNoLimit =
     std::numeric_limits<std::uint64_t>::max();
 
-// `addresses` are what a name stands for. Where others must come by it
-// (`for_others`) an address of this machine alone is a problem: Debian gives a
-// host's own name 127.0.1.1.
+// Checks the addresses that a name resolves to. If other hosts must connect to
+// it (`for_others`), a loopback address is a problem: Debian resolves a host's
+// own name to 127.0.1.1.
 Finding CheckAddresses(
     const std::string& host,
     const absl::StatusOr<std::vector<std::string>>& addresses, bool for_others);
-// `bound` is what came of listening there.
+// `bound` is the result of listening at the port.
 Finding CheckPort(int port, const absl::Status& bound);
 Finding CheckCertificateFolder(const std::string& folder,
                                const absl::Status& checked);
 
-// Limits of this process, as getrlimit() has them.
+// Checks limits of this process, as getrlimit() returns them.
 Finding CheckOpenFiles(std::uint64_t limit);
 Finding CheckProcesses(std::uint64_t limit);
 Finding CheckLockedMemory(std::uint64_t limit);
 
-// Links between processes of a host are files of memory: `memory_file` says
-// whether one could be made. `dev_shm` is what is free in /dev/shm, if anything
-// is there: Open MPI has its own memory in it.
+// Checks the shared memory for links between processes of a host. `memory_file`
+// is the result of making a memory file. `dev_shm` is the free space in
+// /dev/shm, which Open MPI uses; none if it does not exist.
 Finding CheckSharedMemory(const absl::Status& memory_file,
                           std::uint64_t free_memory,
                           std::optional<std::uint64_t> dev_shm);
 
-// How processes may exchange tensors; `mpi` names the MPI that is here.
+// Lists the transports that processes may use. `mpi` is the name of the MPI
+// that is installed.
 Finding CheckTransports(const absl::StatusOr<std::string>& mpi);
 
 struct CoreFacts {
-  int allowed = 0;  // of this process
-  int cores = 0;    // of the machine, each with one hardware thread or more
+  int allowed = 0;  // cores that this process may use
+  int cores = 0;    // cores of the machine, of one or more threads
   int threads = 0;
   int packages = 0;
   int numa_nodes = 0;
 };
 Finding CheckCores(const CoreFacts& facts);
 
-// Whether the kernel says that something keeps the clock right.
+// Checks the clock. `synchronised`: whether the kernel reports it as such.
 Finding CheckClock(bool synchronised);
 
-// What a doctor on another host says, and how far away it is.
+// Version, clock and connection of a doctor on another host.
 struct PeerFacts {
   std::string version;
-  absl::Duration clock_skew;  // of its clock to this one's; half a trip at most
+  absl::Duration clock_skew;  // error: at most half a round trip
   absl::Duration round_trip;  // the median
   double bytes_per_second = 0;
 };
-// The rows on `host`: version and clock, or why there are none.
+// Returns the rows on `host`: version and clock, or why they are unknown.
 std::vector<Finding> CheckPeer(const std::string& host,
                                const std::string& own_version,
                                const absl::StatusOr<PeerFacts>& facts);
-// The way from one host to another, or why there is none.
+// Returns the row on the connection from one host to another, or on its
+// failure.
 Finding CheckWay(const std::string& from, const std::string& to,
                  const absl::StatusOr<PeerFacts>& facts);
-// One row, where a host's own doctor finds nothing to mend; else what there is.
+// Returns one row if a host's own doctor finds no problem; else its problems.
 std::vector<Finding> CheckPeerMachine(
     const std::string& host,
     const absl::StatusOr<std::vector<Finding>>& findings);
-// Where there are no certificates to ask by: `reached` is what came of
-// connecting to the port of `host`. kFailedPrecondition: nobody listens there,
-// as it should be.
+// Checks a host that cannot be questioned for lack of certificates. `reached`
+// is the result of connecting to the port of `host`; kFailedPrecondition, which
+// means that nothing listens there, is the good one.
 Finding CheckReach(const std::string& host, int port,
                    const absl::Status& reached);
-// What is left out then, and how to get it.
+// Returns the row on the checks that are omitted then, and how to get them.
 Finding LeftOut();
 
 }  // namespace troupe::tools

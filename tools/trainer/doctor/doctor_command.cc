@@ -47,17 +47,17 @@ latency and bandwidth between them:
   trainer doctor --hosts=n1,n2,n3 --certs=certs
 )";
 
-// Whether it is this machine that has one of them.
+// Whether one of the addresses is this machine's.
 bool IsHere(const std::vector<std::string>& addresses) {
   return absl::c_any_of(addresses, [](const std::string& address) {
-    // The way to an address of one's own begins there.
+    // The local end of a route to an own address is that address.
     const absl::StatusOr<std::string> from =
         actors::LocalAddressTo(address, /*port=*/1);
     return from.ok() && *from == address;
   });
 }
 
-// One examination, in the order in which it is told.
+// One examination; its steps are in the order of the findings.
 class Examination {
  public:
   Examination(const DoctorOptions& options, const std::string& version)
@@ -104,7 +104,7 @@ class Examination {
         base::tls::CheckCertificates(certificates_, absl::Now());
     Add(CheckCertificateFolder(options_.certs, checked));
     if (!socket.ok() || !checked.ok()) return;
-    // The others measure the way to here.
+    // Other doctors measure the connection to this one.
     absl::StatusOr<std::unique_ptr<DoctorDesk>> desk =
         DoctorDesk::Open(*std::move(socket), certificates_, version_);
     if (!desk.ok()) return;
@@ -147,8 +147,8 @@ class Examination {
     doctors_.push_back(host);
   }
 
-  // From each other doctor to every host whose doctor answers, after all that
-  // concerns one host.
+  // Adds the findings on connections: from here, then from each other doctor to
+  // every host whose doctor answers.
   void MeasureWays() {
     AddAll(std::move(ways_));
     for (const std::string& from : doctors_) {
@@ -175,8 +175,8 @@ class Examination {
   bool answers_ = false;  // whether a doctor answers on this host
   std::string here_;      // this host's name among those of a job
   std::vector<std::string> others_;
-  std::vector<Finding> ways_;         // from here
-  std::vector<std::string> doctors_;  // those others whose doctor answers
+  std::vector<Finding> ways_;         // connections from here
+  std::vector<std::string> doctors_;  // other hosts whose doctor answers
 };
 
 }  // namespace

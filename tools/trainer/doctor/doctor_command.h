@@ -21,23 +21,25 @@ namespace troupe::tools {
 struct DoctorOptions {
   bool help = false;
   bool listen = false;
-  std::vector<std::string> hosts;  // none: this one
+  std::vector<std::string> hosts;  // empty: only this one
   int port = 29400;
   std::string certs;  // folder; empty: none
 };
 
-// What follows `doctor` on the command line.
+// Parses what follows `doctor` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<DoctorOptions> ParseDoctor(
     const std::vector<std::string>& arguments);
 
 std::string DoctorHelp();
 
-// Blocks for ten seconds for each host that does not answer.
+// Examines this host and `options.hosts`. Blocks for ten seconds for each host
+// that does not answer.
 std::vector<Finding> Examine(const DoctorOptions& options,
                              const std::string& version);
 
-// Answers other doctors until the program is ended; returns why it cannot.
+// Answers other doctors until the program is killed. Returns only an error that
+// prevents it.
 absl::Status ListenForDoctors(const DoctorOptions& options,
                               const std::string& version);
 

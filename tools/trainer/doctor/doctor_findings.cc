@@ -26,7 +26,7 @@ std::string HealthName(Health health) {
   return "problem";
 }
 
-// Nothing that ends a field or a line, or moves a cursor.
+// Replaces characters that end a field or a line, or move a cursor.
 std::string Plain(std::string text) {
   for (char& each : text) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(each))) each = ' ';

@@ -1,4 +1,4 @@
-// What a doctor has found, one row each, and how that is shown and sent.
+// Findings of a doctor, one row each, and their forms as text.
 //
 //   const std::vector<Finding> findings = {
 //       {"clock", Health::kWarning, "nothing keeps it right", "start chrony"}};
@@ -21,24 +21,25 @@ namespace troupe::tools {
 enum class Health {
   kOk,
   kWarning,  // a job may run, but slowly, or not everywhere
-  kProblem,  // it will not
+  kProblem,  // a job will not run
 };
 
 struct Finding {
   std::string what;  // "port 29400"
   Health health = Health::kOk;
   std::string found;
-  std::string advice;  // what to do; empty: nothing
+  std::string advice;  // action for the user; empty: none
 };
 
 bool HasProblem(const std::vector<Finding>& findings);
 
-// A table; below each row, what to do.
+// Returns a table with the advice below each row.
 std::string FormatFindings(const std::vector<Finding>& findings);
 
-// For another doctor: a line each, fields between tabs.
+// Returns a text for another doctor: a line for each, fields between tabs.
 std::string WriteFindings(const std::vector<Finding>& findings);
-//   kInvalidArgument: `text` is something else.
+// Reads the result of WriteFindings().
+//   kInvalidArgument: `text` has another form.
 absl::StatusOr<std::vector<Finding>> ParseFindings(absl::string_view text);
 
 }  // namespace troupe::tools

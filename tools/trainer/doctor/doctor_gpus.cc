@@ -20,7 +20,7 @@ using nn::PeerPath;
 constexpr char kInfiniBand[] = "/sys/class/infiniband";
 constexpr std::int64_t kStateBytesMax = 4096;
 
-// 13000 is 13.0.
+// Formats a version: 13000 is "13.0".
 std::string CudaVersion(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
@@ -42,7 +42,8 @@ Finding WithoutCuda(const GpuFacts& facts) {
           "\"cuda\""};
 }
 
-// A driver runs programs of its own major version, and of older ones.
+// Checks the driver, which runs programs of its own and of older major
+// versions.
 Finding CheckDriver(const nn::GpuReport& report) {
   if (report.driver == 0) {
     return {"GPU driver", Health::kWarning, "none",
@@ -105,7 +106,7 @@ bool IsOff(const GpuFacts& facts, absl::string_view variable) {
   return absl::c_linear_search(facts.nccl_switches, variable);
 }
 
-// What NCCL takes for a path in a machine.
+// Returns the transport that NCCL uses for a path within a machine.
 std::string NcclWay(const GpuFacts& facts, PeerPath path) {
   const bool peer = path == PeerPath::kPeer || path == PeerPath::kLink;
   if (peer && !IsOff(facts, "NCCL_P2P_DISABLE")) {
@@ -114,7 +115,7 @@ std::string NcclWay(const GpuFacts& facts, PeerPath path) {
   return IsOff(facts, "NCCL_SHM_DISABLE") ? "sockets" : "SHM";
 }
 
-// One row of the matrix: the others, by the way to them.
+// Returns one row of the matrix: the other GPUs, grouped by the path to them.
 Finding CheckPeers(const GpuFacts& facts, int ordinal) {
   const std::vector<PeerPath>& peers = facts.report->gpus[ordinal].peers;
   std::vector<std::pair<std::string, std::vector<std::string>>> ways;
@@ -150,7 +151,7 @@ Finding CheckNetwork(const GpuFacts& facts) {
   return {"NCCL to other hosts", Health::kOk, std::move(found), ""};
 }
 
-// Devices of InfiniBand and RoCE of which the first port is up.
+// Returns the InfiniBand and RoCE devices whose first port is up.
 std::vector<std::string> ActiveInfiniBand() {
   base::PosixFileSystem files;
   std::vector<std::string> active;

@@ -1,5 +1,5 @@
-// What `trainer doctor` says of GPUs, and how NCCL would move tensors between
-// them, as far as that is known without running it.
+// Findings on GPUs, and on how NCCL would move tensors between them as far as
+// that is known without running it.
 //
 //   GpuFacts facts;
 //   facts.report = backend->report();
@@ -8,7 +8,7 @@
 //   // GPUs    ok       2, of CUDA_VISIBLE_DEVICES=0,1
 //   // cuda:0  ok       NVIDIA H200, 139.8 GiB, compute 9.0, ..
 //
-// Pure: ReadGpus() asks the machine.
+// Pure, except for ReadGpus(), which reads the machine's state.
 
 #ifndef TOOLS_TRAINER_DOCTOR_DOCTOR_GPUS_H_
 #define TOOLS_TRAINER_DOCTOR_DOCTOR_GPUS_H_
@@ -27,16 +27,16 @@ struct GpuFacts {
   bool driver_is_here = false;                 // the kernel has NVIDIA's module
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
   std::vector<std::string> infiniband;         // devices with an active port
-  // Those of NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_IB_DISABLE that are
+  // Names among NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_IB_DISABLE that are
   // set to 1.
   std::vector<std::string> nccl_switches;
 };
 
-// One row where there is no CUDA; else libraries, driver, each GPU, each one's
-// ways to the others, and the way to other hosts.
+// Returns one row if there is no CUDA; else rows on libraries, driver, each
+// GPU, its connections to other GPUs, and the connection to other hosts.
 std::vector<Finding> CheckGpus(const GpuFacts& facts);
 
-// Opens the driver, where the program is built with CUDA.
+// Reads the facts. Opens the driver if the program is built with CUDA.
 GpuFacts ReadGpus();
 
 }  // namespace troupe::tools

@@ -32,7 +32,7 @@ std::uint64_t LimitOf(__rlimit_resource which) {
   return limit.rlim_cur;
 }
 
-// A file of memory with a page in it, as links have.
+// Makes a memory file of one page, as links do.
 absl::Status TryMemoryFile() {
   const base::OwnedFd file(::memfd_create("doctor", MFD_CLOEXEC));
   if (file.valid() && ::ftruncate(file.get(), 4096) == 0) {
@@ -41,7 +41,8 @@ absl::Status TryMemoryFile() {
   return absl::ErrnoToStatus(errno, "memfd_create");
 }
 
-// What programs may still take, with what the system would give up for them.
+// Returns the memory that programs can still allocate, including what the
+// system would reclaim for them.
 std::uint64_t FreeMemory() {
   std::ifstream file("/proc/meminfo");
   std::string name, unit;
@@ -63,7 +64,7 @@ CoreFacts ReadCores() {
   CoreFacts facts;
   hwloc_topology_t topology;
   if (hwloc_topology_init(&topology) != 0) return facts;
-  // With those that this process may not use.
+  // Includes cores that this process may not use.
   hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (hwloc_topology_load(topology) == 0) {
     facts.cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
@@ -90,7 +91,8 @@ absl::StatusOr<base::OwnedFd> ListenAt(int port) {
   base::OwnedFd socket(
       ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return absl::ErrnoToStatus(errno, "socket");
-  // As process 0 does: connections that have just ended are in nobody's way.
+  // Set as process 0 sets it: connections that have just ended do not block the
+  // port.
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   sockaddr_in any = {};

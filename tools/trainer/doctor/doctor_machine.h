@@ -1,10 +1,10 @@
-// What `trainer doctor` asks this machine.
+// Reads the facts of this machine for `trainer doctor`.
 //
 //   TROUPE_ASSIGN_OR_RETURN(base::OwnedFd socket, ListenAt(29400));
 //   std::vector<Finding> findings = CheckLimits();
 //
-// Threads: any. Cost: milliseconds; a tenth of a second where the driver of
-// GPUs is opened.
+// Threads: any. Cost: milliseconds; a tenth of a second if the GPU driver is
+// opened.
 
 #ifndef TOOLS_TRAINER_DOCTOR_DOCTOR_MACHINE_H_
 #define TOOLS_TRAINER_DOCTOR_DOCTOR_MACHINE_H_
@@ -17,10 +17,10 @@
 
 namespace troupe::tools {
 
-// A socket that listens at `port` of every IPv4 address, and does not block.
+// Returns a non-blocking socket that listens at `port` of every IPv4 address.
 absl::StatusOr<base::OwnedFd> ListenAt(int port);
 
-// Limits, memory, cores, clock and GPUs.
+// Returns the findings on limits, memory, cores, clock and GPUs.
 std::vector<Finding> CheckLimits();
 
 }  // namespace troupe::tools

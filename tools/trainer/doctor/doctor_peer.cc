@@ -20,15 +20,15 @@ namespace {
 
 constexpr absl::Duration kStrangerTimeout = absl::Seconds(2);
 constexpr absl::Duration kQuestionTimeout = absl::Seconds(15);
-// Of one doctor that asks another, because a third has asked it to.
+// Time limit of a measurement that a doctor makes at the request of another.
 constexpr absl::Duration kErrandTimeout = absl::Seconds(10);
 constexpr int kTrips = 21;
 constexpr std::uint64_t kProbeBytes = 8 << 20;
 constexpr int kProbes = 3;
 constexpr absl::Duration kProbesTime = absl::Milliseconds(500);
 constexpr std::size_t kPieceBytes = 64 << 10;
-// So many doctors are answered at a time; the others wait. One that asks
-// another for a third needs a thread of that one, too.
+// Number of doctors that are answered at a time; further ones wait. A kMeasure
+// request also takes a thread of the doctor that is measured.
 constexpr int kThreads = 8;
 
 enum Kind : std::uint64_t {
@@ -46,7 +46,8 @@ struct About {
   std::int64_t unix_nanos;
   char version[56];
 };
-// PeerFacts, or why there are none; a text follows: the version, or the error.
+// PeerFacts or an error code, as sent; a text follows: the version or the
+// error.
 struct Measured {
   std::int64_t code;
   std::int64_t skew_nanos;
@@ -59,7 +60,7 @@ absl::Status Ask(DoctorStream& stream, Kind kind, std::uint64_t bytes = 0) {
   return stream.Write(&question, sizeof(question));
 }
 
-// From the first byte of a question to the last of its answer.
+// Measures the time from the first byte of a request to the last of its answer.
 absl::StatusOr<absl::Duration> Trip(DoctorStream& stream, Kind kind,
                                     std::uint64_t bytes) {
   const std::vector<char> piece(kPieceBytes);
@@ -148,10 +149,10 @@ absl::StatusOr<PeerFacts> DoctorPeer::TryMeasure() {
   }
   std::nth_element(trips.begin(), trips.begin() + kTrips / 2, trips.end());
   facts.round_trip = trips[kTrips / 2];
-  // After those, so that nothing is done for the first time.
+  // Comes after those, so that the connection is warm.
   TROUPE_RETURN_IF_ERROR(AskAbout(*stream_, &facts));
-  // The best of some, unless each takes long: others use the way and the
-  // machines, too.
+  // Takes the best of several probes, unless they take long, since other
+  // programs use network and machines, too.
   absl::Duration best = absl::InfiniteDuration(), all;
   for (int i = 0; i < kProbes && all < kProbesTime; ++i) {
     TROUPE_ASSIGN_OR_RETURN(const absl::Duration each,
@@ -229,7 +230,7 @@ void DoctorDesk::AnswerAll() {
     pollfd entries[] = {{listener_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
     ::poll(entries, 2, /*timeout=*/-1);
     if (entries[1].revents != 0) return;
-    // Another thread may have been faster.
+    // Another thread may have accepted the connection.
     base::OwnedFd socket(::accept4(listener_.get(), nullptr, nullptr,
                                    SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) continue;
@@ -237,7 +238,7 @@ void DoctorDesk::AnswerAll() {
                         stop_.get());
     stream.set_deadline(absl::Now() + kStrangerTimeout);
     absl::Status status = stream.Handshake();
-    // It ends with the other's end of the connection.
+    // The loop ends when the peer closes the connection.
     while (status.ok()) status = AnswerOne(stream);
   }
 }

@@ -1,5 +1,5 @@
-// Doctors on several hosts: each answers the questions of others, so that one
-// of them learns of all hosts, and of the way between every two.
+// Doctors on several hosts. Each answers requests of others, so that one of
+// them can examine all hosts and the connections between every two.
 //
 //   TROUPE_ASSIGN_OR_RETURN(base::OwnedFd socket, ListenAt(29400));
 //   TROUPE_ASSIGN_OR_RETURN(
@@ -13,15 +13,16 @@
 //   absl::StatusOr<PeerFacts> n2_to_n3 =
 //       peer->MeasureTo(HostPort{"n3", 29400});
 //
-// By TLS with the certificates of both. A stranger has two seconds to show his,
-// and nothing is read from him before; a question has fifteen.
+// Connections use TLS with the certificates of both sides. A client has two
+// seconds to present its certificate, and nothing is read from it before. A
+// request has fifteen seconds.
 //
 //     question: kind, bytes         ->       kAbout: version and time
 //     (kBandwidth: so many bytes)            kEcho, kBandwidth: one byte
 //     (kMachine)                             a text: its findings
 //     (kMeasure: a text, host:port)          facts, or a status and a text
 //
-// Threads: each call blocks its own; one at a time for a peer.
+// Threads: each call blocks its thread. One call at a time for a peer.
 
 #ifndef TOOLS_TRAINER_DOCTOR_DOCTOR_PEER_H_
 #define TOOLS_TRAINER_DOCTOR_DOCTOR_PEER_H_
@@ -45,20 +46,20 @@ namespace troupe::tools {
 // A doctor on another host.
 class DoctorPeer {
  public:
-  // `timeout` is that of the call, and of each question after it.
-  //   kFailedPrecondition: the host is there, and nobody listens.
-  //   kUnavailable: no way there. kUnauthenticated: TLS failed.
+  // Connects to `peer`. `timeout` limits the call and each later request.
+  //   kFailedPrecondition: the host answers, but nothing listens at the port.
+  //   kUnavailable: the host cannot be reached. kUnauthenticated: TLS failed.
   //   kDeadlineExceeded.
   static absl::StatusOr<std::unique_ptr<DoctorPeer>> Call(
       const HostPort& peer, const base::tls::CertificateFiles& own,
       absl::Duration timeout);
 
-  // Its version and clock, and the way from here to it.
+  // Measures its version and clock, and the connection from here to it.
   absl::StatusOr<PeerFacts> Measure();
-  // What it finds of its machine.
+  // Returns its findings on its machine.
   absl::StatusOr<std::vector<Finding>> Machine();
-  // The same as Measure(), from that doctor to `other`, under the name that is
-  // meant there.
+  // The same as Measure(), from that doctor to `other`, which that host
+  // resolves.
   absl::StatusOr<PeerFacts> MeasureTo(const HostPort& other);
 
  private:
@@ -74,20 +75,20 @@ class DoctorPeer {
   const std::unique_ptr<DoctorStream> stream_;
 };
 
-// Calls, and measures once.
+// Connects and measures once.
 absl::StatusOr<PeerFacts> AskDoctor(const HostPort& peer,
                                     const base::tls::CertificateFiles& own,
                                     absl::Duration timeout);
 
-// Where others ask this one.
+// A server that answers the requests of other doctors.
 class DoctorDesk {
  public:
-  // Begins to answer those that come to `listener`, a socket that listens.
+  // Starts to answer connections to `listener`, a listening socket.
   //   kInvalidArgument: the certificates cannot be used.
   static absl::StatusOr<std::unique_ptr<DoctorDesk>> Open(
       base::OwnedFd listener, const base::tls::CertificateFiles& own,
       const std::string& version);
-  // Breaks off what is being answered.
+  // Aborts requests in progress.
   ~DoctorDesk();
 
  private:
@@ -95,7 +96,7 @@ class DoctorDesk {
              const base::tls::CertificateFiles& own, std::string version,
              std::shared_ptr<comm::TlsContext> context);
 
-  // What each thread does.
+  // Body of each thread.
   void AnswerAll();
   absl::Status AnswerOne(DoctorStream& stream);
   absl::Status AnswerMeasure(DoctorStream& stream);

@@ -17,7 +17,7 @@
 namespace troupe::tools {
 namespace {
 
-// Milliseconds for poll(), rounded up.
+// Returns milliseconds for poll(), rounded up.
 int MillisUntil(absl::Time deadline) {
   const absl::Duration left =
       std::max(deadline - absl::Now(), absl::ZeroDuration());

@@ -8,7 +8,7 @@
 //   TROUPE_RETURN_IF_ERROR(stream.Handshake());
 //   TROUPE_RETURN_IF_ERROR(stream.WriteText("n3:29400"));
 //
-// Threads: each call blocks its own; one at a time.
+// Threads: each call blocks its thread. One call at a time.
 
 #ifndef TOOLS_TRAINER_DOCTOR_DOCTOR_STREAM_H_
 #define TOOLS_TRAINER_DOCTOR_DOCTOR_STREAM_H_
@@ -32,28 +32,28 @@ namespace troupe::tools {
 // Limit on a text, in bytes.
 inline constexpr std::size_t kDoctorTextBytesMax = 64 << 10;
 
-// A socket that is connected to `peer`.
-//   kFailedPrecondition: the host is there, and nobody listens at that port.
-//   kUnavailable: no way there. kDeadlineExceeded: nobody answers at all.
+// Returns a socket that is connected to `peer`.
+//   kFailedPrecondition: the host answers, but nothing listens at that port.
+//   kUnavailable: the host cannot be reached. kDeadlineExceeded: no answer.
 absl::StatusOr<base::OwnedFd> ReachDoctor(const HostPort& peer,
                                           absl::Time deadline);
 
 class DoctorStream {
  public:
-  // When `stop` (a descriptor; -1: none) can be read, every call ends with
-  // kCancelled.
+  // Every call ends with kCancelled once `stop` (a descriptor; -1: none) is
+  // readable.
   DoctorStream(base::OwnedFd socket, std::shared_ptr<comm::TlsContext> context,
                bool accepts, int stop = -1);
 
-  // Of all calls from now on.
+  // Sets the deadline of all further calls.
   void set_deadline(absl::Time deadline) { deadline_ = deadline; }
 
-  // Errors of all four: kUnauthenticated: TLS failed. kUnavailable: it broke
-  // off. kDeadlineExceeded.
+  // Errors of all four: kUnauthenticated: TLS failed. kUnavailable: the
+  // connection was lost. kDeadlineExceeded.
   absl::Status Handshake();
   absl::Status Read(void* data, std::size_t size);
   absl::Status Write(const void* data, std::size_t size);
-  // Its length goes before it. kInvalidArgument: it is too long.
+  // Writes the length of the text and the text. kInvalidArgument: too long.
   absl::Status WriteText(absl::string_view text);
   absl::StatusOr<std::string> ReadText();
 

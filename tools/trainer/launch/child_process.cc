@@ -17,8 +17,8 @@
 namespace troupe::tools {
 namespace {
 
-// What the child needs between fork() and exec(), where nothing may be
-// allocated.
+// Data that the child needs between fork() and exec(), where it may not
+// allocate memory.
 struct Prepared {
   std::vector<char*> command;
   std::vector<char*> environment;
@@ -43,9 +43,9 @@ std::vector<char> CpuSet(const std::vector<int>& cores) {
   return set;
 }
 
-// Signals as a program expects them when it is started.
+// Sets signals to the state that a program expects at its start.
 void ResetSignals() {
-  // The parent ignores these, which exec() would hand on.
+  // The parent ignores these, and exec() would preserve that.
   signal(SIGPIPE, SIG_DFL);
   signal(SIGXFSZ, SIG_DFL);
   // A group in the background may write to a terminal that has `tostop`.
@@ -55,17 +55,18 @@ void ResetSignals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Returns only where something failed; errno says why.
+// Replaces this process by the program. Returns only after a failure, with its
+// errno.
 void BecomeProgram(const ChildSpec& spec, const Prepared& prepared,
                    pid_t parent) {
   if (setpgid(0, 0) != 0) return;
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
-  // It ended before it could be told.
+  // The parent ended before the call above took effect.
   if (getppid() != parent) _exit(1);
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) return;
   if (nothing != STDIN_FILENO) close(nothing);
-  // First out of the way of each other.
+  // Duplicates both first, since either may be the other's target.
   const int out = dup(spec.out), err = dup(spec.err);
   if (out < 0 || err < 0 || dup2(out, STDOUT_FILENO) < 0 ||
       dup2(err, STDERR_FILENO) < 0) {
@@ -76,7 +77,7 @@ void BecomeProgram(const ChildSpec& spec, const Prepared& prepared,
   for (int file : spec.kept_files) {
     if (fcntl(file, F_SETFD, 0) != 0) return;
   }
-  // Cores may have gone since they were asked for; a wish then.
+  // Ignores errors: cores may have become unavailable.
   if (!prepared.cores.empty()) {
     sched_setaffinity(
         0, prepared.cores.size(),
@@ -110,7 +111,7 @@ absl::StatusOr<pid_t> StartChild(const ChildSpec& spec) {
   int error = 0;
   ssize_t got = 0;
   if (pid > 0) {
-    // exec() closes the other end.
+    // A successful exec() closes the other end.
     do {
       got = read(ends[0], &error, sizeof(error));
     } while (got < 0 && errno == EINTR);

@@ -4,13 +4,13 @@
 //   spec.command = {"/usr/bin/env", "true"};
 //   TROUPE_ASSIGN_OR_RETURN(pid_t pid, StartChild(spec));
 //
-// The child leads a process group of its own: Ctrl-C at the terminal reaches
-// this process alone, which hands it on once. When this process ends, however
-// that happens, the kernel kills the child (PR_SET_PDEATHSIG). Its input is
-// empty.
+// The child leads its own process group, so Ctrl-C at the terminal reaches only
+// this process, which forwards it once. When this process ends in any way, the
+// kernel kills the child (PR_SET_PDEATHSIG). The child's input is empty.
 //
 // Threads: call it in a thread that lives as long as the process, since the
-// kernel takes that thread's end for the parent's. Cost: about a millisecond.
+// kernel treats the end of that thread as the end of the parent. Cost: about a
+// millisecond.
 
 #ifndef TOOLS_TRAINER_LAUNCH_CHILD_PROCESS_H_
 #define TOOLS_TRAINER_LAUNCH_CHILD_PROCESS_H_
@@ -27,17 +27,18 @@
 namespace troupe::tools {
 
 struct ChildSpec {
-  std::vector<std::string> command;      // the path of a program, arguments
-  std::vector<std::string> environment;  // all of it, as "NAME=value"
-  std::vector<int> cores;                // that it may run on; empty: as here
-  std::vector<int> kept_files;           // open files that it gets too
-  // What becomes its output and error output.
+  std::vector<std::string> command;      // path of a program, arguments
+  std::vector<std::string> environment;  // entries "NAME=value"
+  std::vector<int> cores;       // cores to run on; empty: as this process
+  std::vector<int> kept_files;  // open files that it inherits
+  // Descriptors of its output and error output.
   int out = STDOUT_FILENO;
   int err = STDERR_FILENO;
 };
 
-// Returns when the program has been started, with its id.
-//   kInvalidArgument, kNotFound, ...: it cannot be; says which and why.
+// Returns the process id once the program has been started.
+//   kInvalidArgument, kNotFound, ...: it cannot be started; names it and says
+//     why.
 absl::StatusOr<pid_t> StartChild(const ChildSpec& spec);
 
 }  // namespace troupe::tools

@@ -14,7 +14,8 @@
 namespace troupe::tools {
 namespace {
 
-// Files of one host: they may lie elsewhere on another.
+// Whether a key names a file or folder of this host, which may differ between
+// hosts.
 bool IsOfThisHost(absl::string_view key) {
   return key == "data.path" || absl::StartsWith(key, "log.") ||
          absl::StartsWith(key, "trace.");
@@ -57,8 +58,8 @@ absl::StatusOr<actors::Transport> TransportOf(const Placement& placement,
       has.code(), absl::StrCat("comm.transport = \"mpi\": ", has.message()));
 }
 
-// Process 0 listens anywhere and says where in torchrun's store; the others
-// look there.
+// Process 0 listens at any port and publishes its address in torchrun's store,
+// where the other processes find it.
 absl::Status MeetByStore(const Placement& placement,
                          actors::ClusterOptions* cluster) {
   TorchrunStore store;

@@ -1,5 +1,5 @@
-// From which process of a job this is (launchers.h) to what the job is told of
-// the others.
+// Makes the job's cluster options from the place of this process in the job
+// (launchers.h).
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::vector<Setting> more,
 //                           RankSettings(placement, loaded));
@@ -8,9 +8,9 @@
 //       loaded.config.job.cluster,
 //       ClusterOf(placement, loaded, /*insecure=*/false));
 //
-// Ranks are spread over the processes as evenly as can be, the first ones
-// having one more. Where the configuration has fewer ranks than there are
-// processes, each process gets one.
+// Ranks are spread over the processes as evenly as possible; the first ones may
+// have one more. If the configuration has fewer ranks than there are processes,
+// each process gets one.
 
 #ifndef TOOLS_TRAINER_LAUNCH_CLUSTER_SETUP_H_
 #define TOOLS_TRAINER_LAUNCH_CLUSTER_SETUP_H_
@@ -26,22 +26,24 @@
 
 namespace troupe::tools {
 
-// What the launcher says of ranks, as settings over the configuration; none
-// where that has enough of them.
-//   kInvalidArgument: they contradict each other; names both.
+// Returns the number of ranks that the launcher sets, as settings over the
+// configuration; none if that has enough ranks.
+//   kInvalidArgument: launcher and configuration contradict each other; names
+//     both.
 absl::StatusOr<std::vector<Setting>> RankSettings(const Placement& placement,
                                                   const LoadedConfig& loaded);
 
-// None where this process is the only one. Waits for process 0's address, where
-// it is in the store of torchrun.
+// Returns the cluster options; none if this process is the only one. Waits for
+// process 0's address if it is in the store of torchrun.
 //   kInvalidArgument: fewer ranks than processes; no certificates; the
 //     transport is MPI, and mpirun has not started this process.
-//   kUnimplemented, kNotFound: it is, and there is no MPI here.
+//   kUnimplemented, kNotFound: the transport is MPI, and MPI is not available.
 absl::StatusOr<std::optional<actors::ClusterOptions>> ClusterOf(
     const Placement& placement, const LoadedConfig& loaded, bool insecure);
 
-// What all processes must have alike: a line "section.key = value" for each key
-// but those that name files of this host.
+// Returns the configuration that must be the same in all processes: a line
+// "section.key = value" for each key, except for keys that name files of this
+// host.
 std::string AgreementOf(const LoadedConfig& loaded);
 
 }  // namespace troupe::tools

@@ -4,9 +4,9 @@
 //     Show(cores);  // {0, 1, 2, 3}, then {4, 5, 6, 7}
 //   }
 //
-// Of the cores that this process may run on, each gets some that lie together:
-// of one package, one NUMA node, one cache, as far as the numbers allow. Where
-// there are fewer cores than processes, several share one.
+// The cores that this process may run on are divided so that those of one
+// process share a package, a NUMA node and a cache as far as the numbers allow.
+// If there are fewer cores than processes, several processes share one.
 //
 // Cost: a millisecond (hwloc reads the topology). Threads: any.
 
@@ -17,8 +17,8 @@
 
 namespace troupe::tools {
 
-// The numbers that the system gives to the cores of each process. An empty one
-// stands for all of them: also where the topology cannot be read.
+// Returns the system's numbers of the cores of each process. An empty list
+// means all cores; all lists are empty if the topology cannot be read.
 std::vector<std::vector<int>> ShareCores(int processes);
 
 }  // namespace troupe::tools

@@ -29,7 +29,7 @@ struct Position {
   int count = 1;
 };
 
-// `index_name` in [0, `count_name`).
+// Reads a position: variable `index_name`, in [0, `count_name`).
 absl::StatusOr<Position> ReadPosition(const Variables& environment,
                                       const std::string& index_name,
                                       const std::string& count_name) {
@@ -75,13 +75,13 @@ absl::Status ReadLocal(const Variables& environment,
                    placement.processes, " processes in all"));
 }
 
-// Each process is on a node of its own, as far as the launcher knows.
+// Places each process on its own node, if the launcher knows nothing else.
 void OnNodesOfTheirOwn(Placement& placement) {
   placement.node = placement.process;
   placement.nodes = placement.processes;
 }
 
-// The two variables of PyTorch's kind.
+// Reads PyTorch's two variables of the master.
 absl::Status ReadMaster(const Variables& environment,
                         const std::string& host_name,
                         const std::string& port_name, ForeignPlacement& found) {
@@ -107,8 +107,8 @@ absl::Status ReadMaster(const Variables& environment,
   return absl::OkStatus();
 }
 
-// A port that all processes of a job derive from its id, below those that
-// systems give to whoever asks for any.
+// Returns a port that all processes of a job derive from its id, below the
+// range of ports that systems assign themselves.
 int PortOf(absl::string_view job) {
   constexpr std::uint64_t kFirst = 20'000, kPorts = 10'000;
   base::FnvHash hash;
@@ -136,7 +136,8 @@ absl::StatusOr<ForeignPlacement> ReadTorchrun(const Variables& environment) {
   if (environment.Text("TORCHELASTIC_USE_AGENT_STORE") != "True") return found;
   found.master_from.clear();
   placement.meeting = Meeting::kTorchrunStore;
-  // Processes that were started again do not read the address of those before.
+  // The restart count is part of the key, so that restarted processes do not
+  // read the address of earlier ones.
   placement.store_key =
       absl::StrCat("troupe/", environment.Text("TORCHELASTIC_RUN_ID"), "/",
                    environment.Text("TORCHELASTIC_RESTART_COUNT"), "/address");
@@ -169,7 +170,8 @@ absl::StatusOr<ForeignPlacement> ReadOpenMpi(const Variables& environment) {
   return found;
 }
 
-// A job step; a batch script or an interactive shell sees SLURM_PROCID too.
+// Whether this is a process of a job step. Batch scripts and interactive shells
+// have SLURM_PROCID, too.
 bool FromSlurm(const Variables& environment) {
   const std::string step = environment.Text("SLURM_STEP_ID");
   const bool no_task = step == "4294967290" ||  // SLURM_INTERACTIVE_STEP
@@ -182,7 +184,7 @@ absl::StatusOr<HostPort> MasterOfSlurm(const Variables& environment) {
   HostPort master;
   TROUPE_ASSIGN_OR_RETURN(master.host,
                           FirstHost(environment.Text("SLURM_STEP_NODELIST")));
-  // "17003-17004", where srun was asked for --resv-ports.
+  // Ports such as "17003-17004", if srun has --resv-ports.
   const std::pair<std::string, std::string> reserved = absl::StrSplit(
       environment.Text("SLURM_STEP_RESV_PORTS"), absl::MaxSplits('-', 1));
   if (absl::SimpleAtoi(reserved.first, &master.port) && master.port > 0) {
@@ -225,8 +227,8 @@ absl::StatusOr<ForeignPlacement> ReadSlurm(const Variables& environment) {
   return found;
 }
 
-// `torchrun` reads these, and says what it makes of them otherwise. A program
-// started without it is one process of a node.
+// `torchrun` reads these variables itself and sets others. A program that is
+// started without it is the only process of its node.
 bool FromPetVariables(const Variables& environment) {
   return environment.Has("PET_NODE_RANK") && environment.Has("PET_NNODES");
 }
@@ -282,7 +284,7 @@ absl::StatusOr<ForeignPlacement> ReadIndexedJob(const Variables& environment) {
   TROUPE_ASSIGN_OR_RETURN(found.placement.process,
                           environment.Number("JOB_COMPLETION_INDEX"));
   found.process_from = environment.Show("JOB_COMPLETION_INDEX");
-  // The pod's name is that of the job, and its index.
+  // The pod's name is the name of the job and the index.
   const std::string pod = environment.Text("HOSTNAME");
   const std::string job = pod.substr(0, pod.rfind('-'));
   found.no_master = absl::StrCat("set ", kMasterVariable,
@@ -293,7 +295,7 @@ absl::StatusOr<ForeignPlacement> ReadIndexedJob(const Variables& environment) {
   return found;
 }
 
-// The innermost first.
+// Launchers, the innermost first.
 constexpr Launcher kLaunchers[] = {
     {kTorchrun, FromTorchrun, ReadTorchrun},
     {kOpenMpi, FromOpenMpi, ReadOpenMpi},

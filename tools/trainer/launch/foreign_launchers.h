@@ -1,4 +1,4 @@
-// What launchers that are not ours say in the environment.
+// Reads the environment variables that other launchers than ours set.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<ForeignPlacement> found,
 //                           FindForeignLauncher(environment));
@@ -19,25 +19,25 @@
 
 namespace troupe::tools {
 
-// What Placement::found_by calls them.
+// Names of launchers in Placement::found_by.
 inline constexpr char kTorchrun[] = "torchrun";
 inline constexpr char kOpenMpi[] = "Open MPI";
 inline constexpr char kSlurm[] = "Slurm";
 
 struct ForeignPlacement {
   Placement placement;
-  // "SLURM_PROCID=1": where process and processes were read. Empty: the
-  // launcher does not say it.
+  // Variables that process and processes were read from: "SLURM_PROCID=1".
+  // Empty: the launcher does not set them.
   std::string process_from;
   std::string processes_from;
-  // Where the master's address was read; empty: it says none, or one that
-  // another may replace.
+  // Variables that the master's address was read from. Empty: the launcher sets
+  // none, or one that options may replace.
   std::string master_from;
-  // What to do where no address is known.
+  // Advice to the user if no address is known.
   std::string no_master;
 };
 
-// The innermost launcher that there is.
+// Returns the innermost launcher; none if there is no launcher.
 //   kInvalidArgument: its variables contradict each other, or one is missing.
 absl::StatusOr<std::optional<ForeignPlacement>> FindForeignLauncher(
     const Variables& environment);

@@ -23,14 +23,15 @@
 namespace troupe::tools {
 namespace {
 
-// Where this node stands in the job.
+// Place of this node in the job.
 struct Nodes {
   int node = 0;
   int nodes = 1;
   std::string master;
 };
 
-// As options say, or the launcher that started us on each node.
+// Finds the nodes from options, or from the launcher that started this program
+// on each node.
 absl::StatusOr<Nodes> FindNodes(const LaunchOptions& options,
                                 const Variables& environment) {
   if (environment.Has(kProcessVariable)) {
@@ -68,7 +69,7 @@ absl::StatusOr<Nodes> FindNodes(const LaunchOptions& options,
   return nodes;
 }
 
-// Authority, certificate and key of a job of this node alone, open.
+// Open files with authority, certificate and key of a job on this node only.
 class JobCertificates {
  public:
   JobCertificates() = default;
@@ -104,7 +105,7 @@ class JobCertificates {
   std::vector<int> fds_;
 };
 
-// The environment of a process: ours, with `set` over it.
+// Returns the environment of a process: this one's, overridden by `set`.
 std::vector<std::string> EnvironmentWith(const char* const* environment,
                                          const Variables& set) {
   std::vector<std::string> all;
@@ -145,7 +146,7 @@ Variables VariablesOf(const LaunchOptions& options,
   return set;
 }
 
-// Certificates that do not fit are found before anything is started.
+// Checks the certificates before any process is started.
 absl::Status CheckCerts(const LaunchOptions& options, const Nodes& nodes,
                         absl::Time now) {
   if (!options.certs.empty()) {

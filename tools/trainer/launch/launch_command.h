@@ -1,5 +1,5 @@
-// `trainer launch`: starts the processes of a job on this node and ends with
-// them.
+// `trainer launch`: starts the processes of a job on this node and waits until
+// they end.
 //
 //   TROUPE_ASSIGN_OR_RETURN(LaunchOptions options, ParseLaunch(arguments));
 //   LaunchContext context;
@@ -10,7 +10,7 @@
 //   return end.exit_code;
 //
 // Under another launcher that starts one `trainer launch` on each node (srun,
-// an indexed job of Kubernetes), nodes and addresses come from there.
+// an indexed job of Kubernetes), nodes and addresses are those that it sets.
 
 #ifndef TOOLS_TRAINER_LAUNCH_LAUNCH_COMMAND_H_
 #define TOOLS_TRAINER_LAUNCH_LAUNCH_COMMAND_H_
@@ -27,19 +27,19 @@ namespace troupe::tools {
 struct LaunchOptions {
   bool help = false;
   int processes_per_node = 0;
-  int ranks_per_process = 0;  // 0: as the configuration says
-  int nodes = 0;              // 0: one, or as another launcher says
-  int node = -1;              // -1: likewise
-  std::string master;         // host:port; empty: likewise
-  std::string output_dir;     // empty: all to the terminal
-  std::string certs;          // empty: made for this job, where it is one node
-  bool bind = true;           // to cores
-  std::vector<std::string> words;  // all of these, as they were written
-  // What each process is given: "train", and its options.
+  int ranks_per_process = 0;  // 0: from the configuration
+  int nodes = 0;              // 0: from another launcher, or 1
+  int node = -1;              // -1: from another launcher, or 0
+  std::string master;         // host:port; empty: from another launcher
+  std::string output_dir;     // empty: output to the terminal
+  std::string certs;          // empty: made for the job, if it has one node
+  bool bind = true;           // whether to bind processes to cores
+  std::vector<std::string> words;  // all options above, as written
+  // Arguments of each process: "train" and its options.
   std::vector<std::string> command;
 };
 
-// What follows `launch` on the command line.
+// Parses what follows `launch` on the command line.
 //   kInvalidArgument: one line that says what was not understood.
 absl::StatusOr<LaunchOptions> ParseLaunch(
     const std::vector<std::string>& arguments);
@@ -47,16 +47,16 @@ absl::StatusOr<LaunchOptions> ParseLaunch(
 std::string LaunchHelp();
 
 struct LaunchContext {
-  std::string program;    // that is started
-  std::string called_by;  // what this one was called by
+  std::string program;    // path of the program to start
+  std::string called_by;  // path that this program was called by
   const char* const* environment = nullptr;
   absl::Time now;
   GroupOptions group;
 };
 
 // Runs the processes until the last has ended.
-//   kInvalidArgument: options, and what other launchers say, do not fit
-//     together.
+//   kInvalidArgument: options and variables of other launchers contradict each
+//     other.
 //   Others: processes, files or certificates could not be made.
 absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
                                 const LaunchContext& context);

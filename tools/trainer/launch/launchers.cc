@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kOwnLauncher[] = "trainer launch";
 
-// What options and our own variables say, under the options' names.
+// Values of options and of our own variables, under the options' names.
 class Said {
  public:
   static absl::StatusOr<Said> Of(const Variables& environment,
@@ -49,12 +49,13 @@ class Said {
   std::string Text(const std::string& option) const {
     return values_.Text(option);
   }
-  // As it was said.
+  // Returns the option or variable with its value, as it was set.
   std::string Show(const std::string& option) const {
     return absl::StrCat(names_.Text(option), "=", Text(option));
   }
 
-  // Into `number`, which `from` ("RANK=2") has said already, where not empty.
+  // Reads an option into `number`, if set. If `from` ("RANK=2") is not empty,
+  // `number` was read from it already, and both must agree.
   absl::Status Read(const std::string& option, const std::string& from,
                     int& number) const {
     if (!Has(option)) return absl::OkStatus();
@@ -89,7 +90,7 @@ absl::Status ReadMaster(const Said& said, const std::string& from,
   return absl::OkStatus();
 }
 
-// "5,6,7": authority, certificate and key, open.
+// Reads the descriptors of authority, certificate and key: "5,6,7".
 absl::Status ReadCertificateFiles(const Variables& environment,
                                   Placement& placement) {
   const std::vector<std::string> files =
@@ -110,7 +111,7 @@ absl::Status ReadCertificateFiles(const Variables& environment,
   return absl::OkStatus();
 }
 
-// What `trainer launch` sets besides.
+// Reads the further variables that `trainer launch` sets.
 absl::Status ReadOwnLauncher(const Variables& environment,
                              Placement& placement) {
   placement.found_by = kOwnLauncher;
@@ -126,7 +127,7 @@ absl::Status ReadOwnLauncher(const Variables& environment,
              : absl::OkStatus();
 }
 
-// Of `process` and `processes` one was said, and not the other.
+// Returns the error that only one of `process` and `processes` is set.
 absl::Status Missing(const Said& said, const ForeignPlacement& found) {
   if (!said.Has("--process") && found.process_from.empty()) {
     return absl::InvalidArgumentError(
@@ -142,7 +143,7 @@ absl::Status Missing(const Said& said, const ForeignPlacement& found) {
                    foreign ? " (1: each process trains by itself)" : ""));
 }
 
-// Process and processes, over what a launcher has said of them.
+// Reads process and processes, which must agree with the launcher's.
 absl::Status ReadNumbers(const Said& said, ForeignPlacement& found) {
   Placement& placement = found.placement;
   TROUPE_RETURN_IF_ERROR(
@@ -166,7 +167,7 @@ absl::Status ReadNumbers(const Said& said, ForeignPlacement& found) {
       !found.processes_from.empty()) {
     return absl::OkStatus();
   }
-  // By hand, or as pods: each on a node of its own, for all that is known.
+  // Started by hand, or as pods: assumes that each process has its own node.
   if (placement.found_by.empty()) placement.found_by = "hand";
   placement.node = placement.process;
   placement.nodes = placement.processes;

@@ -1,6 +1,7 @@
-// Who started this process, which of the job's processes it is, and where they
-// meet: as torchrun, Slurm, Open MPI, Kubernetes or `trainer launch` say in the
-// environment, and options on the command line.
+// Finds which launcher started this process, which of the job's processes it
+// is, and the address at which they meet, from the environment that torchrun,
+// Slurm, Open MPI, Kubernetes or `trainer launch` set, and from command-line
+// options.
 //
 //   const Variables environment = ReadEnvironment(environ);
 //   Variables options;
@@ -10,12 +11,12 @@
 //   std::cout << placement.ToString();
 //   // launched by Slurm: process 1 of 2 on node n2
 //
-// Of several launchers inside each other the innermost counts: `trainer
-// launch`, then torchrun, Open MPI, Slurm, Kubernetes. An option has a variable
-// that says the same (docs/launching.md lists all); where both are set, or a
-// launcher says it too, they must agree.
+// The innermost of several nested launchers counts: `trainer launch`, then
+// torchrun, Open MPI, Slurm, Kubernetes. Each option also has a variable
+// (docs/launching.md lists all). If an option, its variable and the launcher
+// set the same thing, they must agree.
 //
-// Reads no file and asks no network. Threads: any.
+// Reads no file and uses no network. Threads: any.
 
 #ifndef TOOLS_TRAINER_LAUNCH_LAUNCHERS_H_
 #define TOOLS_TRAINER_LAUNCH_LAUNCHERS_H_
@@ -29,7 +30,7 @@
 
 namespace troupe::tools {
 
-// How the processes of a job find each other.
+// Ways in which the processes of a job find each other.
 enum class Meeting {
   kNone,     // there is only one
   kAddress,  // process 0 listens at `master`, the others call there
@@ -41,33 +42,34 @@ enum class Meeting {
 struct Placement {
   int process = 0;
   int processes = 1;
-  // Of those on this node.
+  // Index among the processes on this node, and their number.
   int local_process = 0;
   int local_processes = 1;
-  // -1 where the launcher numbers no nodes (Open MPI).
+  // Index of the node; -1 if the launcher does not number nodes (Open MPI).
   int node = 0;
   int nodes = 1;
-  int ranks_per_process = 0;  // 0: nobody said
+  int ranks_per_process = 0;  // 0: not set
 
   Meeting meeting = Meeting::kNone;
   HostPort master;
-  std::string store_key;  // of kTorchrunStore: under which the address stands
+  std::string store_key;  // key of the address, if kTorchrunStore
 
-  // Empty paths: none were named.
+  // Paths are empty if none were set.
   base::tls::CertificateFiles certificates;
 
-  std::string found_by;    // "Slurm"; empty: nobody, this is a process alone
-  bool by_mpirun = false;  // which has numbered the processes
-  std::string node_name;   // "n2", where the launcher says it
-  // A sentence for the user, where all is well and yet perhaps not as meant.
+  std::string found_by;    // "Slurm"; empty: no launcher, one process
+  bool by_mpirun = false;  // whether mpirun numbers the processes
+  std::string node_name;   // "n2"; empty if the launcher does not set it
+  // Sentence for the user about a valid setting that may not be intended;
+  // empty: none.
   std::string hint;
 
   // One line without its end.
   std::string ToString() const;
 };
 
-// What `trainer launch` sets for its children. The first five are set together;
-// users may set the last ones, as they may set options.
+// Variables that `trainer launch` sets for its children. The first five are set
+// together; users may set the last ones in place of options.
 inline constexpr char kProcessVariable[] = "TROUPE_PROCESS";
 inline constexpr char kLocalProcessVariable[] = "TROUPE_LOCAL_PROCESS";
 inline constexpr char kLocalProcessesVariable[] = "TROUPE_LOCAL_PROCESSES";
@@ -77,12 +79,13 @@ inline constexpr char kProcessesVariable[] = "TROUPE_PROCESSES";
 inline constexpr char kMasterVariable[] = "TROUPE_MASTER";
 inline constexpr char kCertsVariable[] = "TROUPE_CERTS";
 inline constexpr char kRanksPerProcessVariable[] = "TROUPE_RANKS_PER_PROCESS";
-// Open files that hold authority, certificate and key: "5,6,7".
+// Descriptors of open files with authority, certificate and key: "5,6,7".
 inline constexpr char kCertFilesVariable[] = "TROUPE_CERT_FDS";
 
-// `options` may have --process, --processes, --master, --certs.
-//   kInvalidArgument: what is said contradicts itself, or is not enough; names
-//     the variables or options, with their values.
+// Finds the placement. `options` may have --process, --processes, --master and
+// --certs.
+//   kInvalidArgument: variables or options contradict each other, or are not
+//     enough; names them, with their values.
 absl::StatusOr<Placement> FindPlacement(const Variables& environment,
                                         const Variables& options);
 

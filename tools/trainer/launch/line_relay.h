@@ -1,5 +1,5 @@
-// Hands on the lines that several processes write, whole, with a mark in front
-// that says whose they are.
+// Forwards the output of several processes in whole lines, with a mark in front
+// that tells the process.
 //
 //   OutputQueue out(STDOUT_FILENO);
 //   LineRelay relay({/*mark=*/"[1] ", /*clears_line=*/false}, &out);
@@ -22,15 +22,15 @@
 
 namespace troupe::tools {
 
-// What waits to be written. Writes no more at once than a pipe takes that says
-// that it is ready, so that nobody who polls is ever stuck in a write.
+// A queue of text to write to a descriptor. One write is no larger than what a
+// pipe accepts when poll() reports it as ready, so that it never blocks.
 class OutputQueue {
  public:
   explicit OutputQueue(int fd) : fd_(fd) {}
 
   void Add(absl::string_view text);
-  // Writes a piece; call it when `fd` is ready. Where nobody reads any more,
-  // everything is dropped, now and later.
+  // Writes a piece. Call it when `fd` is ready. If the reader has gone, drops
+  // all text, now and later.
   void Flush();
   void Drop();
 
@@ -41,24 +41,24 @@ class OutputQueue {
   const int fd_;
   bool dropped_ = false;
   std::string text_;
-  std::size_t begin_ = 0;  // of what waits in `text_`
+  std::size_t begin_ = 0;  // start of the unwritten part of `text_`
 };
 
 class LineRelay {
  public:
   struct Style {
     std::string mark;          // before each line
-    bool clears_line = false;  // another program draws on the same terminal
+    bool clears_line = false;  // erases a line that another program drew
   };
-  // `out` outlives this.
+  // `out` must outlive the relay.
   LineRelay(Style style, OutputQueue* out)
       : style_(std::move(style)), out_(out) {}
 
   void Add(absl::string_view bytes);
-  // No more comes: what has no end gets one.
+  // Ends the output: completes an unfinished line.
   void End();
 
-  // The last one that is not blank, cut to kLastLineBytesMax.
+  // Returns the last line that is not blank, cut to kLastLineBytesMax.
   const std::string& last_line() const { return last_line_; }
 
  private:
@@ -73,7 +73,7 @@ class LineRelay {
 inline constexpr std::size_t kLineBytesMax = 64 << 10;  // longer ones are cut
 inline constexpr std::size_t kLastLineBytesMax = 2000;
 
-// "[1] ", in a colour of its own.
+// Returns "[1] ", in a colour that depends on the process.
 std::string MarkOf(int process, bool colored);
 
 }  // namespace troupe::tools

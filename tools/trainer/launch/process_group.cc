@@ -31,11 +31,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Pipes are not read while more than this waits to be written.
+// Limit on unwritten output; pipes are not read while there is more.
 constexpr std::size_t kWaitingBytesMax = 1 << 20;
 constexpr std::size_t kReadBytes = 64 << 10;
-// What a pipe may hold when its writer has ended; those that are left hold it
-// open, and may write without end.
+// Limit on what is read from a pipe after its process has ended. Processes that
+// it started keep the pipe open and may write without end.
 constexpr std::size_t kLeftBytesMax = 1 << 20;
 
 class File {
@@ -60,7 +60,7 @@ class File {
   int fd_ = -1;
 };
 
-// One output of one process.
+// A stream of output of one process.
 struct Stream {
   File pipe;
   LineRelay relay;
@@ -70,7 +70,7 @@ struct Running {
   const JobProcess* process = nullptr;
   pid_t pid = -1;
   bool ended = false;
-  int status = 0;               // as waitpid() has it
+  int status = 0;               // status of waitpid()
   std::vector<Stream> streams;  // the error output is the last
 };
 
@@ -89,7 +89,7 @@ std::string SignalName(int signal) {
                          : absl::StrCat("SIG", name);
 }
 
-// The last line that is not blank, of the last 4 KB.
+// Returns the last line that is not blank, among the last 4 KB.
 std::string LastLineOf(const std::string& path) {
   constexpr off_t kTailBytes = 4096;
   const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -111,7 +111,7 @@ class Group {
         out_(options.out),
         err_(options.err) {}
 
-  // What was started and not waited for is no more.
+  // Kills processes that have not ended and waits for them.
   ~Group() {
     KillAll(SIGKILL);
     for (Running& child : children_) {
@@ -140,7 +140,7 @@ class Group {
     return absl::OkStatus();
   }
 
-  // Until all have ended and what they wrote has been handed on.
+  // Returns when all have ended and their output has been forwarded.
   void Run() {
     while (AnyAlive() || out_.waiting() + err_.waiting() > 0) {
       WaitForMore();
@@ -166,7 +166,8 @@ class Group {
   }
 
  private:
-  // Process 0 writes to our output itself; all else comes by pipes.
+  // Opens pipes for the output, except that process 0 writes to this process's
+  // standard output itself.
   absl::Status OpenPipes(const JobProcess& process, Running& child,
                          ChildSpec& spec, std::vector<File>& theirs) {
     const bool is_first = process.number == 0;
@@ -233,12 +234,13 @@ class Group {
       ReapAll();
     } else if (signal == SIGTSTP) {
       KillAll(SIGSTOP);
-      raise(SIGSTOP);  // returns when somebody lets us go on
+      raise(SIGSTOP);  // returns on SIGCONT
       KillAll(SIGCONT);
     } else {
       handed_on_.insert(signal);
       KillAll(signal);
-      // Nobody is left to tell: then this ends, whoever still reads or not.
+      // All have ended: drops the output, so that a slow reader does not delay
+      // the end.
       if (!AnyAlive()) {
         out_.Drop();
         err_.Drop();
@@ -246,9 +248,10 @@ class Group {
     }
   }
 
-  // Those that have ended. One that a signal ended came first, though another
-  // may be found before: peers see its connections close while the kernel still
-  // takes it apart. Whom this has told to stop is not the cause of anything.
+  // Reaps processes that have ended and finds the first failure. A process that
+  // a signal ended counts as first, even if another is found before: its peers
+  // see its connections close while the kernel still tears it down. Processes
+  // that this one has stopped are no cause.
   void ReapAll() {
     const bool first = first_failure_ < 0;
     for (std::size_t i = 0; i < children_.size(); ++i) {
@@ -261,13 +264,13 @@ class Group {
     if (first && first_failure_ >= 0) SetDeadline(options_.patience);
   }
 
-  // By a signal that was not handed on.
+  // Whether it was ended by a signal that was not forwarded.
   bool WasStruck(const Running& child) const {
     return WIFSIGNALED(child.status) &&
            handed_on_.count(WTERMSIG(child.status)) == 0;
   }
 
-  // Whether it has ended, and had not before.
+  // Returns whether it has ended since the last call.
   bool Reap(Running& child) {
     if (child.ended ||
         waitpid(child.pid, &child.status, WNOHANG) != child.pid) {
@@ -290,7 +293,7 @@ class Group {
     return children_[static_cast<std::size_t>(first_failure_)];
   }
 
-  // Bytes read; 0: none are there now.
+  // Returns the number of bytes read; 0: none available.
   std::size_t Read(Stream& stream) {
     char bytes[kReadBytes];
     const ssize_t n = read(stream.pipe.fd(), bytes, sizeof(bytes));
@@ -312,7 +315,8 @@ class Group {
     deadline_ = Clock::now() + absl::ToChronoNanoseconds(patience);
   }
 
-  // After a failure: SIGTERM to those that do not end, then SIGKILL.
+  // Ends processes that still run after a failure: by SIGTERM, later by
+  // SIGKILL.
   void CheckPatience() {
     if (!deadline_ || Clock::now() < *deadline_) return;
     deadline_.reset();
@@ -321,14 +325,15 @@ class Group {
       KillAll(SIGKILL);
       return;
     }
-    // One that stands still (SIGSTOP) hears nothing until it goes on.
+    // A stopped process (SIGSTOP) handles SIGTERM only after SIGCONT.
     KillAll(SIGTERM);
     KillAll(SIGCONT);
     SetDeadline(options_.last_patience);
     told_to_stop_ = true;
   }
 
-  // With what it has started in turn.
+  // Signals the process groups, which include processes that the children
+  // started.
   void KillAll(int signal) {
     for (const Running& child : children_) {
       if (!child.ended) kill(-child.pid, signal);
@@ -361,8 +366,8 @@ class Group {
   OutputQueue out_;
   OutputQueue err_;
   std::vector<Running> children_;
-  std::set<int> handed_on_;  // signals
-  int first_failure_ = -1;   // an index; -1: none
+  std::set<int> handed_on_;  // forwarded signals
+  int first_failure_ = -1;   // index in children_; -1: none
   std::optional<Clock::time_point> deadline_;
   bool told_to_stop_ = false;
 };

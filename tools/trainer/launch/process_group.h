@@ -1,6 +1,6 @@
 // Runs the processes of a job on this machine, from their start to the end of
-// the last one: hands on what they write and the signals that come, and stops
-// the others when one fails.
+// the last one: forwards their output and the signals that this process gets,
+// and stops the remaining processes when one fails.
 //
 //   std::vector<JobProcess> processes(2);
 //   for (JobProcess& process : processes) process.child.command = command;
@@ -9,21 +9,20 @@
 //   if (!end.words.empty()) std::cerr << "trainer: " << end.words << "\n";
 //   return end.exit_code;
 //
-// Signals: SIGINT (Ctrl-C), SIGTERM and SIGHUP are handed on, once each;
-// Ctrl-Z stops all, and `fg` lets all go on. No time is set to those that were
-// told to stop: they may be saving.
+// Signals: SIGINT (Ctrl-C), SIGTERM and SIGHUP are forwarded, once each. Ctrl-Z
+// stops all processes, and `fg` continues them. There is no time limit after a
+// signal, since the processes may be saving.
 //
-// Failure: a process has failed that ends with another code than kExitOk and
-// kExitStopped, or by a signal. Those of one job tell each other, so the rest
-// has `patience` to end by itself; then comes SIGTERM, with SIGCONT for those
-// that stand still, and after `last_patience` SIGKILL.
+// Failure: a process has failed if it ends by a signal, or with another code
+// than kExitOk and kExitStopped. The processes of a job notify each other, so
+// the rest has `patience` to end by itself. Then each gets SIGTERM (and
+// SIGCONT, for stopped ones), and after `last_patience` SIGKILL.
 //
-// Output: what they write goes on in whole lines, those of process 0 as they
-// are, the others' with "[1] " before them; or into a file for each. Process 0
-// writes to the standard output itself, so that it sees whether that is a
-// terminal.
+// Output: it is forwarded in whole lines, those of process 0 unchanged, those
+// of the others with "[1] " in front; or each process has a file. Process 0
+// writes to the standard output itself, so that it can detect a terminal.
 //
-// Threads: the main one, before others are started. It waits without limit.
+// Threads: the main one, before others are started. Waits without limit.
 
 #ifndef TOOLS_TRAINER_LAUNCH_PROCESS_GROUP_H_
 #define TOOLS_TRAINER_LAUNCH_PROCESS_GROUP_H_
@@ -40,9 +39,9 @@
 namespace troupe::tools {
 
 struct JobProcess {
-  ChildSpec child;  // `out` and `err` are filled in
-  int number = 0;   // among all of the job
-  // Where everything goes that it writes; empty: to this process's output.
+  ChildSpec child;  // RunProcesses() sets `out` and `err`
+  int number = 0;   // index in the job
+  // Path of a file for its output; empty: forwarded to this process's output.
   std::string output_file;
 };
 
@@ -50,24 +49,25 @@ struct GroupOptions {
   absl::Duration patience = absl::Seconds(5);       // before SIGTERM
   absl::Duration last_patience = absl::Seconds(5);  // then before SIGKILL
   bool colored = false;
-  // Whether process 0 may be drawing a line over and over on a terminal, which
-  // lines of others would go into.
+  // Whether process 0 may draw a progress line on a terminal, which must be
+  // erased before lines of other processes.
   bool on_terminal = false;
   int out = STDOUT_FILENO;
   int err = STDERR_FILENO;
 };
 
 struct GroupEnd {
-  // That of the first failure (128 and the signal's number, as shells have it);
-  // else kExitStopped where one ended so, else kExitOk.
+  // Exit code of the first failure (for a signal 128 plus its number, as in
+  // shells); else kExitStopped if a process ended with it, else kExitOk.
   int exit_code = 0;
-  // Of the first failure: who, how, and the last line that it wrote. Empty:
-  // none failed, or by the very signal that was handed on.
+  // Description of the first failure: the process, how it ended, and the last
+  // line that it wrote. Empty: none failed, or only by a forwarded signal.
   std::string words;
 };
 
-//   Error: a process could not be started, or a file not be written; none is
-//   left then.
+// Runs the processes until all have ended.
+//   Errors: a process could not be started, or a file not be written. Then no
+//     process is left running.
 absl::StatusOr<GroupEnd> RunProcesses(const std::vector<JobProcess>& processes,
                                       const GroupOptions& options);
 

@@ -1,12 +1,11 @@
-// A port of this host that nobody else gets by chance, for a process that will
-// be started.
+// Reserves a port of this host for a process that will be started.
 //
 //   TROUPE_ASSIGN_OR_RETURN(ReservedPort port, ReservedPort::OnLoopback());
 //   Show(port.number());
 //
-// It stays bound, without listening, until this is destroyed: the system gives
-// it to nobody who asks for any. Whoever wants it itself binds with
-// SO_REUSEADDR. Threads: any.
+// The port stays bound, without listening, until the object is destroyed, so
+// the system does not assign it to a process that asks for any free port. The
+// process that it is for binds with SO_REUSEADDR. Threads: any.
 
 #ifndef TOOLS_TRAINER_LAUNCH_RESERVED_PORT_H_
 #define TOOLS_TRAINER_LAUNCH_RESERVED_PORT_H_
@@ -19,7 +18,7 @@ namespace troupe::tools {
 
 class ReservedPort {
  public:
-  // Of 127.0.0.1.
+  // Reserves a free port of 127.0.0.1.
   static absl::StatusOr<ReservedPort> OnLoopback();
   ~ReservedPort();
   ReservedPort(ReservedPort&& other) noexcept

@@ -1,4 +1,4 @@
-// Signals as something to read, beside what else a loop waits for.
+// Signals as a descriptor, for a loop that polls several descriptors.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<SignalQueue> signals,
 //                           SignalQueue::Start({SIGINT, SIGTERM}));
@@ -6,9 +6,9 @@
 //   poll(&entry, 1, /*timeout=*/-1);
 //   for (int signal : signals->Take()) Handle(signal);
 //
-// Until it is destroyed they do nothing else to this process. SIGHUP is left
-// alone where it was ignored (nohup). Threads: the main one, before others are
-// started.
+// Until the queue is destroyed, the signals have no other effect on this
+// process. A SIGHUP that was ignored (nohup) stays ignored. Threads: the main
+// one, before others are started.
 
 #ifndef TOOLS_TRAINER_LAUNCH_SIGNAL_QUEUE_H_
 #define TOOLS_TRAINER_LAUNCH_SIGNAL_QUEUE_H_
@@ -31,14 +31,14 @@ class SignalQueue {
   SignalQueue& operator=(const SignalQueue&) = delete;
 
   int fd() const { return fd_; }
-  // Those that have come. Several of one kind may be one.
+  // Returns the signals since the last call. Several of one kind may be merged.
   std::vector<int> Take();
 
  private:
   SignalQueue(int fd, const sigset_t& before) : fd_(fd), before_(before) {}
 
   const int fd_;
-  const sigset_t before_;  // what was blocked
+  const sigset_t before_;  // signals blocked before
 };
 
 }  // namespace troupe::tools

@@ -17,7 +17,7 @@ absl::StatusOr<std::string> FirstHost(absl::string_view hosts) {
       rest.remove_prefix(1);
       continue;
     }
-    // Of "[01-04,9]" the first number, as it is written.
+    // Takes the first number of "[01-04,9]", as it is written.
     const std::size_t end = rest.find_first_of(",-]", 1);
     const std::size_t close = rest.find(']');
     if (close == absl::string_view::npos || end <= 1) {

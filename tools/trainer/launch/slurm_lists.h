@@ -1,4 +1,4 @@
-// How Slurm writes lists of hosts and of numbers.
+// Readers of Slurm's lists of hosts and of numbers.
 //
 //   FirstHost("n[01-04,9],m3");    // "n01"
 //   TasksOnNode("2(x3),1", 3);     // 1
@@ -13,12 +13,12 @@
 
 namespace troupe::tools {
 
-// The first name that a list such as "rack[0-1]n[01-04],m3" stands for.
-//   kInvalidArgument: it is no such list.
+// Returns the first host of a list such as "rack[0-1]n[01-04],m3".
+//   kInvalidArgument: `hosts` has another form.
 absl::StatusOr<std::string> FirstHost(absl::string_view hosts);
 
-// Entry `node` (0 ...) of a list of counts such as "2(x3),1".
-//   kInvalidArgument: it is no such list, or too short.
+// Returns entry `node` (0 ...) of a list of counts such as "2(x3),1".
+//   kInvalidArgument: `counts` has another form, or is too short.
 absl::StatusOr<int> TasksOnNode(absl::string_view counts, int node);
 
 }  // namespace troupe::tools

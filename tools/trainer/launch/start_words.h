@@ -1,13 +1,13 @@
-// How this run was started, in words that start it again.
+// The command that started this run, in a form that starts it again.
 //
-//   const StartWords words = WordsOfStart("bin/trainer", placement,
-//   environment,
-//                                         /*options=*/{"--certs=certs"});
+//   const std::vector<std::string> options = {"--certs=certs"};
+//   const StartWords words =
+//       WordsOfStart("bin/trainer", placement, environment, options);
 //   words.before;   // "mpirun -n 2 bin/trainer"
 //   words.options;  // " --certs=certs"
 //   words.where;    // "": once
 //
-// Pure. Quoted for the shell.
+// Pure. The words are quoted for the shell.
 
 #ifndef TOOLS_TRAINER_LAUNCH_START_WORDS_H_
 #define TOOLS_TRAINER_LAUNCH_START_WORDS_H_
@@ -20,24 +20,24 @@
 
 namespace troupe::tools {
 
-// What `trainer launch` was called by, up to "--".
+// Command line of `trainer launch`, up to "--".
 inline constexpr char kLaunchedByVariable[] = "TROUPE_LAUNCHED_BY";
 
 struct StartWords {
-  std::string before;   // of "train"
-  std::string options;  // of train, each behind a space
-  // Where all the same is to be started: "on each node, as before"; empty: here
-  // alone.
+  std::string before;   // words before "train"
+  std::string options;  // options of train, each behind a space
+  // Where to start the same command: "on each node, as before"; empty: only
+  // here.
   std::string where;
 };
 
-// A word as the shell reads it back.
+// Returns a word quoted for the shell.
 std::string Quoted(const std::string& word);
-// Words between spaces.
+// Returns the quoted words, separated by spaces.
 std::string Quoted(const std::vector<std::string>& words);
 
-// `program` is what this one was called by, `options` are those of train that
-// say nothing of what is trained.
+// Returns the words. `program` is the path that this program was called by;
+// `options` are the options of train that are no settings of the configuration.
 StartWords WordsOfStart(const std::string& program, const Placement& placement,
                         const Variables& environment,
                         const std::vector<std::string>& options);

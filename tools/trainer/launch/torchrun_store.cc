@@ -24,12 +24,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Requests, and what begins every connection.
+// Kinds of requests; kValidate begins every connection.
 constexpr char kValidate = 0, kSet = 1, kGet = 3, kWait = 6;
 constexpr std::uint32_t kMagic = 0x3C85F7CE;
-constexpr char kStopWaiting = 0;  // the answer to kWait
+constexpr char kStopWaiting = 0;  // answer to kWait
 
-// Numbers are little-endian.
+// Appends a number, which is little-endian.
 template <typename T>
 void Append(std::string* text, T number) {
   for (std::size_t i = 0; i < sizeof(T); ++i) {
@@ -46,7 +46,7 @@ std::string ErrnoText(int error) {
   return std::generic_category().message(error);
 }
 
-// A connection to the store, with one deadline for all that is done on it.
+// A connection to the store, with one deadline for all operations.
 class Connection {
  public:
   explicit Connection(const TorchrunStore& store)
@@ -185,8 +185,8 @@ absl::Status PublishAddress(const TorchrunStore& store, const HostPort& own) {
   std::string request(1, kSet);
   AppendString(&request, store.key);
   AppendString(&request, own.ToString());
-  // Nothing answers a kSet. It has been taken in when what comes after it is
-  // answered.
+  // A kSet has no answer. An answer to a later request proves that it was
+  // processed.
   request.push_back(kGet);
   AppendString(&request, store.key);
   TROUPE_RETURN_IF_ERROR(connection.Write(request));
@@ -200,7 +200,7 @@ absl::StatusOr<HostPort> WaitAddress(const TorchrunStore& store) {
   Connection connection(store);
   TROUPE_RETURN_IF_ERROR(connection.Open(store.address));
   std::string request(1, kWait);
-  Append<std::uint64_t>(&request, 1);  // so many keys
+  Append<std::uint64_t>(&request, 1);  // number of keys
   AppendString(&request, store.key);
   TROUPE_RETURN_IF_ERROR(connection.Write(request));
   const absl::StatusOr<std::string> answer = connection.Read(1);

@@ -1,6 +1,6 @@
-// torchrun keeps the port that it names MASTER_PORT for itself: its store of
-// keys and values listens there. Process 0 listens elsewhere and puts its
-// address into that store; the others wait for it.
+// A client of torchrun's key-value store, which listens at MASTER_PORT itself.
+// So process 0 listens at another port and puts its address into the store; the
+// other processes wait for it there.
 //
 //   TorchrunStore store;
 //   store.address = {"127.0.0.1", 29500};  // MASTER_ADDR, MASTER_PORT
@@ -8,12 +8,12 @@
 //   TROUPE_RETURN_IF_ERROR(PublishAddress(store, {"10.0.0.7", 40112}));
 //   TROUPE_ASSIGN_OR_RETURN(HostPort master, WaitAddress(store));
 //
-// What goes over the wire is that of c10d::TCPStore, PyTorch 2.15, as far as it
-// is needed here; it is documented nowhere but in its source
-// (torch/csrc/distributed/c10d/TCPStoreBackend.hpp). Nothing that it answers is
-// believed beyond a length of kAddressBytesMax.
+// The protocol is the part of c10d::TCPStore of PyTorch 2.15 that is needed
+// here. It is documented only in its source
+// (torch/csrc/distributed/c10d/TCPStoreBackend.hpp). An answer longer than
+// kAddressBytesMax is rejected.
 //
-// Blocks until `timeout` at the longest, connecting included. Threads: any.
+// Blocks for at most `timeout`, connecting included. Threads: any.
 
 #ifndef TOOLS_TRAINER_LAUNCH_TORCHRUN_STORE_H_
 #define TOOLS_TRAINER_LAUNCH_TORCHRUN_STORE_H_
@@ -35,10 +35,11 @@ struct TorchrunStore {
   absl::Duration timeout = absl::Seconds(60);
 };
 
-//   kUnavailable: nothing listens there, or it hangs up.
-//   kDeadlineExceeded: it does not answer; WaitAddress: or process 0 has not
-//     published anything.
-//   kDataLoss: it answers what no store answers.
+// Publishes, or waits for, the address of process 0. Errors of both:
+//   kUnavailable: nothing listens there, or the connection was closed.
+//   kDeadlineExceeded: the store does not answer; of WaitAddress() also:
+//     process 0 has not published its address.
+//   kDataLoss: the answer does not follow the protocol.
 absl::Status PublishAddress(const TorchrunStore& store, const HostPort& own);
 absl::StatusOr<HostPort> WaitAddress(const TorchrunStore& store);
 

@@ -1,4 +1,4 @@
-// What a process was told by name: variables of the environment, options.
+// Named values that a process was given: environment variables or options.
 //
 //   const Variables environment = ReadEnvironment(environ);
 //   environment.Has("RANK");    // true
@@ -16,7 +16,7 @@
 
 namespace troupe::tools {
 
-// A name that has an empty value counts as not there.
+// A map of names to values. A name with an empty value counts as not set.
 class Variables {
  public:
   Variables() = default;
@@ -27,12 +27,13 @@ class Variables {
     values_[name] = value;
   }
   bool Has(const std::string& name) const { return !Text(name).empty(); }
-  // Empty where it is not there.
+  // Returns the value; empty if not set.
   std::string Text(const std::string& name) const;
-  // "RANK=3"
+  // Returns "RANK=3", for messages.
   std::string Show(const std::string& name) const;
-  // From 0 to a million, which no count of processes reaches.
-  //   kInvalidArgument: it is not there, or no such number; names it.
+  // Returns the value as a number from 0 to a million, a limit that no count of
+  // processes reaches.
+  //   kInvalidArgument: it is not set, or no such number; names it.
   absl::StatusOr<int> Number(const std::string& name) const;
   const std::map<std::string, std::string>& values() const { return values_; }
 
@@ -40,7 +41,7 @@ class Variables {
   std::map<std::string, std::string> values_;
 };
 
-// All of a null-terminated list of "NAME=value".
+// Reads a null-terminated list of "NAME=value".
 Variables ReadEnvironment(const char* const* environment);
 
 }  // namespace troupe::tools

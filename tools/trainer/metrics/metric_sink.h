@@ -1,13 +1,13 @@
-// What a run measures, and where it is written: a sink is a file or a server
-// that takes the metrics of one run, in the order of the run.
+// The metrics of a run, and the interface of sinks: files or servers that
+// receive the metrics of one run, in the order of the run.
 //
 //   std::vector<MetricSink*> sinks = {&json_log, &tensorboard_log};
 //   for (MetricSink* sink : sinks) {
 //     TROUPE_RETURN_IF_ERROR(sink->OnStep(entry));
 //   }
 //
-// An error of a sink ends the run: metrics that somebody asked for and that go
-// nowhere would be noticed too late.
+// An error of a sink ends the run, since a user would notice missing metrics
+// too late.
 //
 // Threads: one call at a time.
 
@@ -24,9 +24,9 @@
 namespace troupe::tools {
 
 struct StartEntry {
-  std::int64_t first_step = 0;  // committed before: above 0 when resumed
-  std::int64_t steps = 0;       // in all
-  int ranks = 1;                // of the job
+  std::int64_t first_step = 0;  // steps committed before; above 0 if resumed
+  std::int64_t steps = 0;       // total number
+  int ranks = 1;                // ranks of the job
   absl::Time time;
 };
 
@@ -35,15 +35,16 @@ struct StepEntry {
   std::int64_t step = 0;  // 1 after the first
   std::int64_t epoch = 0;
   double loss = 0;
-  std::optional<double> accuracy;  // of classification, 0 to 1
+  std::optional<double> accuracy;  // 0 to 1; classification only
   double samples_per_s = 0;
-  double seconds = 0;  // that the step took
+  double seconds = 0;  // duration of the step
   double lr = 0;
-  std::optional<double> loss_scale;  // where it is dynamic
-  std::int64_t skipped_steps = 0;    // of this run so far
-  // Of all gradients, before clipping; where they are clipped by it.
+  std::optional<double> loss_scale;  // none if constant
+  std::int64_t skipped_steps = 0;    // number in this run so far
+  // Norm of all gradients before clipping; none unless they are clipped by
+  // norm.
   std::optional<double> grad_norm;
-  // Most bytes that the tensors of one rank of this process have held at once.
+  // Peak bytes of tensors on any one rank of this process.
   std::int64_t peak_bytes = 0;
   absl::Time time;
 };
@@ -58,7 +59,7 @@ struct EvaluationEntry {
 
 struct CheckpointEntry {
   std::int64_t step = 0;
-  std::string path;  // of its folder
+  std::string path;  // path of the checkpoint's folder
   absl::Time time;
 };
 

@@ -27,7 +27,7 @@ const std::vector<double>& StepSecondsBuckets() {
   return buckets;
 }
 
-// Looked up when somebody asks.
+// Memory of this process, read at each request.
 class ProcessMemory : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override {
@@ -42,7 +42,7 @@ class ProcessMemory : public prometheus::Collectable {
   }
 
  private:
-  // 0 where the system does not say.
+  // Returns 0 if the system does not provide it.
   static double ResidentBytes() {
     base::PosixFileSystem files;
     const absl::StatusOr<std::string> text =
@@ -55,7 +55,8 @@ class ProcessMemory : public prometheus::Collectable {
   }
 };
 
-// As far as they can be read: a run may have removed the folder since.
+// Returns the bytes of the files in `folder` that can be read; a run may have
+// removed the folder.
 std::int64_t BytesIn(base::FileSystem& files, const std::string& folder) {
   std::int64_t bytes = 0;
   const absl::StatusOr<std::vector<std::string>> names = files.List(folder);
@@ -67,8 +68,8 @@ std::int64_t BytesIn(base::FileSystem& files, const std::string& folder) {
   return bytes;
 }
 
-// The server speaks TLS to nobody, serves no files, and gives up on a client
-// that is slow.
+// Returns the server's options: no TLS, no files, and a time limit for slow
+// clients.
 std::vector<std::string> ServerOptions(const HostPort& address) {
   return {"listening_ports",
           address.ToString(),
@@ -108,7 +109,8 @@ struct PrometheusExporter::Metrics {
       AddGauge("troupe_train_accuracy", "Accuracy of the last step, 0 to 1.");
   prometheus::Gauge& lr =
       AddGauge("troupe_learning_rate", "Learning rate of the last step.");
-  // Added where gradients are clipped: a gauge of 0 would say that all are 0.
+  // Added only if gradients are clipped: a gauge of 0 would mean zero
+  // gradients.
   prometheus::Gauge* grad_norm = nullptr;
   prometheus::Gauge& rate =
       AddGauge("troupe_samples_per_second", "Samples trained on, a second.");
@@ -134,7 +136,7 @@ struct PrometheusExporter::Metrics {
                                             .Help("Seconds that a step took.")
                                             .Register(*registry)
                                             .Add({}, StepSecondsBuckets());
-  // Last: its threads end before what they read.
+  // The last member, so that its threads end before the metrics are destroyed.
   std::unique_ptr<prometheus::Exposer> server;
 };
 

@@ -1,5 +1,6 @@
-// The run's numbers for Prometheus, which fetches them by HTTP, in its text
-// format (https://prometheus.io/docs/instrumenting/exposition_formats/).
+// A server of the run's metrics for Prometheus, which fetches them by HTTP in
+// its text format
+// (https://prometheus.io/docs/instrumenting/exposition_formats/).
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       std::unique_ptr<PrometheusExporter> exporter,
@@ -20,11 +21,11 @@
 //     troupe_peak_tensor_bytes                      of any rank, so far
 //     process_resident_memory_bytes                 of process 0
 //
-// Plain HTTP without a password: whoever reaches the address reads the numbers,
-// and nothing else. A request has at most kRequestBytesMax bytes and
-// kRequestTime; one that is no HTTP is answered with 400.
+// It speaks plain HTTP without a password: anyone who reaches the address can
+// read the metrics, and nothing else. A request is limited to kRequestBytesMax
+// bytes and to kRequestTime; one that is not HTTP is answered with 400.
 //
-// Threads: the server has two of its own. They touch nothing but the numbers.
+// Threads: the server has two of its own. They access nothing but the metrics.
 
 #ifndef TOOLS_TRAINER_METRICS_PROMETHEUS_EXPORTER_H_
 #define TOOLS_TRAINER_METRICS_PROMETHEUS_EXPORTER_H_
@@ -46,8 +47,8 @@ class PrometheusExporter : public MetricSink {
   static constexpr int kRequestBytesMax = 8192;
   static constexpr absl::Duration kRequestTime = absl::Seconds(5);
 
-  // Listens at `address`, whose host is a number or a name. `files`, which
-  // outlives it, has the checkpoints whose sizes are told.
+  // Listens at `address`, whose host is a number or a name. `files` must
+  // outlive the exporter, which reads the sizes of checkpoints from it.
   //   kNotFound: no such host.
   //   kUnavailable: the port is taken, or the address is another machine's.
   static absl::StatusOr<std::unique_ptr<PrometheusExporter>> Start(

@@ -1,5 +1,5 @@
 // A file of TFRecords: byte strings, each with its length and checksums, so
-// that a reader finds the end of what a crashed writer has left.
+// that a reader can detect a record that a crashed writer left incomplete.
 //
 //   TROUPE_ASSIGN_OR_RETURN(RecordFile file, RecordFile::Create(files, path));
 //   TROUPE_RETURN_IF_ERROR(file.Append(event.SerializeAsString()));
@@ -37,7 +37,7 @@ class RecordFile {
   std::unique_ptr<base::WritableFile> file_;
 };
 
-// The masked checksum of `bytes`.
+// Returns the masked checksum of `bytes`.
 std::uint32_t RecordChecksum(absl::string_view bytes);
 
 }  // namespace troupe::tools

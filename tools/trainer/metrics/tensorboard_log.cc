@@ -7,7 +7,7 @@
 namespace troupe::tools {
 namespace {
 
-// What TensorFlow calls the format; readers look for it.
+// TensorFlow's name of the format, which readers check.
 constexpr char kFileVersion[] = "brain.Event:2";
 
 events::Event EventAt(std::int64_t step, absl::Time time) {

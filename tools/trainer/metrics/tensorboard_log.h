@@ -11,11 +11,11 @@
 //     eval/loss   eval/accuracy
 // A regression has no accuracy.
 //
-// Each run writes a file of its own, events.out.tfevents.<time>.<host>.<pid>,
-// so that a resumed run goes on in the folder of the first. A file says at
-// which step its run begins; TensorBoard then drops what earlier files of the
-// folder have of that step and of later ones: what a crash has undone, and is
-// trained again, shows once.
+// Each run writes its own file, events.out.tfevents.<time>.<host>.<pid>, so
+// that a resumed run can use the folder of the first. A file says at which step
+// its run begins. TensorBoard then drops the values that earlier files of the
+// folder have for that step and later ones, so steps that are trained again
+// after a crash appear once.
 
 #ifndef TOOLS_TRAINER_METRICS_TENSORBOARD_LOG_H_
 #define TOOLS_TRAINER_METRICS_TENSORBOARD_LOG_H_
@@ -33,9 +33,9 @@
 
 namespace troupe::tools {
 
-// What names an event file.
+// Parts of the name of an event file.
 struct EventFileName {
-  absl::Time time;  // of the run's start
+  absl::Time time;  // start of the run
   std::string host;
   std::int64_t process = 0;
 
@@ -45,7 +45,7 @@ struct EventFileName {
 
 class TensorBoardLog : public MetricSink {
  public:
-  // Makes `folder` where it is not there, and the file with its first record.
+  // Makes `folder` if it does not exist, and the file with its first record.
   static absl::StatusOr<TensorBoardLog> Open(base::FileSystem& files,
                                              const std::string& folder,
                                              const EventFileName& name);

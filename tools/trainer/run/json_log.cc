@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A number, or null and its text.
+// Sets a number; if it is not finite, null and its text.
 void SetNumber(Json& json, const std::string& name, double value) {
   if (std::isfinite(value)) {
     json[name] = value;

@@ -16,8 +16,8 @@
 // JSON has no NaN and no infinity: such a loss is null, with "loss_text"
 // beside it ("nan", "inf", "-inf"). A regression has no "accuracy".
 //
-// The file is appended to, each line in one write, so that a resumed run goes
-// on in it and a crash loses nothing.
+// Each line is appended in one write, so that a resumed run continues the file
+// and a crash loses nothing.
 
 #ifndef TOOLS_TRAINER_RUN_JSON_LOG_H_
 #define TOOLS_TRAINER_RUN_JSON_LOG_H_
@@ -38,10 +38,10 @@ std::string FormatEvaluationJson(const EvaluationEntry& entry);
 
 class JsonLog : public MetricSink {
  public:
-  // Makes the folder of `path` where there is none.
+  // Makes the folder of `path` if there is none.
   static absl::StatusOr<JsonLog> Open(base::FileSystem& files,
                                       const std::string& path);
-  // One line; `json` without its end.
+  // Writes one line. `json` has no line end.
   absl::Status Write(const std::string& json);
 
   absl::Status OnStep(const StepEntry& entry) override;

@@ -46,7 +46,8 @@ std::string HeadOf(const TrainerConfig& config, const pipeline::Plan& plan) {
       " on each replica\n");
 }
 
-// Milliseconds of a micro-batch, or the share of the model's arithmetic.
+// Returns the rows of stages, with milliseconds of a micro-batch or shares of
+// the model's arithmetic.
 std::string StageRows(const StepPrediction& step, bool measured) {
   const pipeline::Plan& plan = step.plan;
   double all = 0;
@@ -87,8 +88,8 @@ std::string StageRows(const StepPrediction& step, bool measured) {
   return text;
 }
 
-// "wte.weight, 3.1K parameters: a copy in each of the stages 0, 3", a line for
-// each bucket that stages share.
+// Returns a line for each bucket that stages share: "wte.weight, 3.1K
+// parameters: a copy in each of the stages 0, 3".
 std::string TieRows(const pipeline::Plan& plan) {
   std::string text;
   for (const pipeline::Tie& tie : pipeline::TiesOf(plan.stages)) {
@@ -112,7 +113,7 @@ std::string TieRows(const pipeline::Plan& plan) {
   return text;
 }
 
-// What each rank does in a step, and holds.
+// Returns the rows of ranks: their work in a step, and their memory.
 std::string RankRows(const StepPrediction& step) {
   const pipeline::Placement placement = step.plan.placement();
   std::string text = absl::StrFormat(
@@ -166,7 +167,8 @@ double MachineBytes() {
          static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-// A line for each rank, or for all, that needs more than there is.
+// Returns a line for each rank (or one for all) that needs more memory than it
+// has.
 std::string Misfits(const TrainerConfig& config, const StepPrediction& step) {
   std::string text;
   const auto limit = static_cast<double>(config.pipeline.memory_limit);
@@ -188,7 +190,7 @@ std::string Misfits(const TrainerConfig& config, const StepPrediction& step) {
   return text;
 }
 
-// The tables of the ranks in the order in which they ran them.
+// Returns the tables of the ranks, in the order in which they ran them.
 std::string GridOf(const pipeline::SimulatedStep& step) {
   std::vector<pipeline::StepTable> tables;
   for (const pipeline::SimulatedRank& rank : step.ranks) {

@@ -1,4 +1,4 @@
-// What `trainer plan` prints of a predicted step.
+// The text that `trainer plan` prints of a predicted step.
 //
 //   PlanTextOptions options;
 //   options.measured = true;
@@ -15,8 +15,8 @@
 namespace troupe::tools {
 
 struct PlanTextOptions {
-  bool measured = false;  // costs are seconds, not FLOPs
-  bool grid = false;      // the tables of all ranks, too
+  bool measured = false;  // whether costs are seconds, not FLOPs
+  bool grid = false;      // whether to print the tables of all ranks
   int columns = 100;      // width of the drawn step
 };
 

@@ -22,7 +22,7 @@ absl::Status RunFolder::Begin(const RunFacts& facts,
       base::WriteWholeFile(files_, PathOf(kFactsFile), FactsToJson(facts)));
   TROUPE_RETURN_IF_ERROR(base::WriteWholeFile(files_, PathOf(kRunPlanFile),
                                               pipeline::PlanToJson(plan)));
-  // The timeline of another run would be taken for this one's.
+  // Removes the timeline of another run, which would be taken for this one's.
   if (files_.Exists(PathOf(kRunTraceFile))) {
     TROUPE_RETURN_IF_ERROR(files_.RemoveAll(PathOf(kRunTraceFile)));
   }

@@ -1,14 +1,14 @@
-// Keeps of a run what `trainer report` reads, in one folder: what the run is
-// (run.json), its plan, its metrics, and the timeline of some steps.
+// Writes the folder of a run that `trainer report` reads: a description of the
+// run (run.json), its plan, its metrics, and the timeline of some steps.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto folder, RunFolder::Open(files, "runs/a"));
 //   TROUPE_RETURN_IF_ERROR(folder->Begin(facts, plan));
 //   observer.AddSink(folder.get(), /*every=*/1);   // and, after the run:
 //   TROUPE_RETURN_IF_ERROR(folder->End(trace));
 //
-// A run that begins at step 0 replaces what an earlier one left there; one that
-// is resumed goes on in the metrics. Of the steps, about kMetricPointsMax are
-// kept, however many there are.
+// A run that begins at step 0 replaces the files of an earlier run; a resumed
+// run appends to the metrics. The metrics of about kMetricPointsMax steps are
+// kept, whatever the number of steps.
 //
 // Threads: one call at a time. Calls block for as long as the disk takes.
 
@@ -36,7 +36,7 @@ inline constexpr std::int64_t kMetricPointsMax = 2000;
 
 class RunFolder : public MetricSink {
  public:
-  // Makes the folder. `files` outlives the object.
+  // Makes the folder. `files` must outlive the object.
   static absl::StatusOr<std::unique_ptr<RunFolder>> Open(
       base::FileSystem& files, const std::string& dir);
 

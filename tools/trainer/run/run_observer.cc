@@ -181,7 +181,7 @@ void RunObserver::ToSinks(
   }
 }
 
-// The first error counts, and ends the run.
+// Keeps the first error, which ends the run.
 void RunObserver::Keep(const absl::Status& status) {
   if (status.ok() || !status_.ok()) return;
   status_ = status;

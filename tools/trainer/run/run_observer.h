@@ -1,4 +1,4 @@
-// Follows a job: shows it, and hands its metrics to whoever writes them.
+// Observes a job: shows its progress and passes its metrics to sinks.
 //
 //   RunObserver observer(loaded.config, /*classification=*/true, display, now);
 //   observer.AddSink(&json_log, /*every=*/100);
@@ -6,7 +6,7 @@
 //   absl::StatusOr<actors::JobResult> result = actors::RunJob(spec, &observer);
 //   observer.status();              // whether its own work succeeded
 //
-// Called from one thread at a time, the supervisor's.
+// Threads: one at a time, the supervisor's.
 
 #ifndef TOOLS_TRAINER_RUN_RUN_OBSERVER_H_
 #define TOOLS_TRAINER_RUN_RUN_OBSERVER_H_
@@ -32,7 +32,7 @@ namespace troupe::tools {
 
 class RunObserver : public actors::JobObserver {
  public:
-  // All outlive the observer.
+  // All arguments must outlive the observer.
   RunObserver(const TrainerConfig& config, bool classification,
               Display& display, std::function<absl::Time()> now)
       : config_(config),
@@ -40,21 +40,21 @@ class RunObserver : public actors::JobObserver {
         display_(display),
         now_(std::move(now)) {}
 
-  // Writes metrics to `sink`, too, which outlives the observer: of steps every
-  // `every`-th and the last. Before the job starts.
+  // Adds a sink, which must outlive the observer. It gets every `every`-th step
+  // and the last one. Call it before the job starts.
   void AddSink(MetricSink* sink, std::int64_t every) {
     sinks_.push_back({sink, every});
   }
 
-  // `action` is called when the job's plan is made, before any sink hears of
-  // the start.
+  // Sets a function that is called when the job's plan is made, before
+  // OnStart() of any sink.
   void OnPlanned(std::function<absl::Status(const actors::JobInfo&)> action) {
     on_planned_ = std::move(action);
   }
-  // `stop` is called once, when the observer cannot do its own work: the log
-  // can no longer be written, say.
+  // Sets a function that is called once if the observer fails: the log can no
+  // longer be written, say.
   void OnFailure(std::function<void()> stop) { stop_ = std::move(stop); }
-  // `action` is called with the path of the job's first checkpoint.
+  // Sets a function that is called with the path of the job's first checkpoint.
   void OnFirstCheckpoint(
       std::function<absl::Status(const std::string&)> action) {
     on_first_checkpoint_ = std::move(action);
@@ -67,17 +67,17 @@ class RunObserver : public actors::JobObserver {
 
   const absl::Status& status() const { return status_; }
   std::int64_t first_step() const { return first_step_; }
-  // The epoch that a step (1 after the first) belongs to, counted from 1. Valid
+  // Returns the epoch, counted from 1, of a step (1 after the first). Valid
   // once the job has started.
   std::int64_t EpochOf(std::int64_t step) const;
   const std::string& resumed_from() const { return resumed_from_; }
   // Number of samples that this run has trained on.
   std::int64_t samples() const { return samples_; }
-  // As in StepReport, so far.
+  // Largest StepReport::peak_bytes so far.
   std::int64_t peak_bytes() const { return peak_bytes_; }
-  // Steps of this run that updated nothing.
+  // Number of steps of this run that updated nothing.
   std::int64_t skipped_steps() const { return skipped_steps_; }
-  // That of the last step, where it is dynamic.
+  // Loss scale of the last step; none if the scale is constant.
   std::optional<double> loss_scale() const { return loss_scale_; }
 
  private:
@@ -115,7 +115,7 @@ class RunObserver : public actors::JobObserver {
   std::optional<double> loss_scale_;
 };
 
-// The lines that a run begins with.
+// Returns the first lines of a run.
 std::string FormatStart(const TrainerConfig& config,
                         const actors::JobInfo& info);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/checkpoint/load_model.h"
 #include "actors/checkpoint/plan_file.h"
 #include "base/check.h"
 #include "tools/trainer/config/config_blame.h"
@@ -12,20 +13,9 @@
 #include "tools/trainer/run/spec_builder.h"
 
 namespace troupe::tools {
+namespace {
 
-void DeclareSavedRun(OptionsReader& reader, const std::string& name,
-                     SavedRun& run) {
-  reader.Text(absl::StrCat("--checkpoint=checkpoints/", name), &run.checkpoint);
-  reader.Text(absl::StrCat("--config=", name, ".toml"), &run.config);
-  reader.Texts("--set=data.path=FILE", &run.sets);
-}
-
-absl::Status CheckSavedRun(const SavedRun& run, const std::string& name) {
-  if (!run.checkpoint.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "no checkpoint is given; write --checkpoint=checkpoints/", name));
-}
-
+// Sets a precision that the configuration leaves open to the checkpoint's.
 absl::Status TakePrecision(const actors::Checkpoint& checkpoint,
                            base::FileSystem& files, TrainerConfig& config) {
   if (!IsPrecisionOpen(config)) return absl::OkStatus();
@@ -41,18 +31,45 @@ absl::Status TakePrecision(const actors::Checkpoint& checkpoint,
   return absl::OkStatus();
 }
 
+}  // namespace
+
+void DeclareSavedRun(OptionsReader& reader, const std::string& name,
+                     SavedRun& run) {
+  reader.Text(absl::StrCat("--checkpoint=checkpoints/", name), &run.checkpoint);
+  reader.Text(absl::StrCat("--config=", name, ".toml"), &run.config);
+  reader.Texts("--set=data.path=FILE", &run.sets);
+}
+
+absl::Status CheckSavedRun(const SavedRun& run, const std::string& name) {
+  if (!run.checkpoint.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no checkpoint is given; write --checkpoint=checkpoints/", name));
+}
+
+absl::StatusOr<OpenedRun> OpenRun(const LoadedConfig& loaded,
+                                  const SavedRun& run,
+                                  base::FileSystem& files) {
+  TROUPE_ASSIGN_OR_RETURN(actors::Checkpoint checkpoint,
+                          actors::OpenCheckpoint(files, run.checkpoint));
+  OpenedRun opened{std::move(checkpoint), loaded};
+  TROUPE_RETURN_IF_ERROR(
+      TakePrecision(opened.checkpoint, files, opened.loaded.config));
+  return opened;
+}
+
 absl::StatusOr<std::unique_ptr<actors::InferenceSession>> OpenSavedModel(
-    const LoadedConfig& loaded, const data::DataSplits& splits,
-    actors::Checkpoint checkpoint, base::FileSystem& files, int threads) {
-  LoadedConfig own = loaded;
-  // An order of backwards is of no use here, and a search for one takes time.
-  PipelineConfig& pipeline = own.config.pipeline;
+    OpenedRun run, const data::DataSplits& splits, base::FileSystem& files,
+    int threads) {
+  // The order of backwards does not matter here, and searching takes time.
+  PipelineConfig& pipeline = run.loaded.config.pipeline;
   if (pipeline.schedule == kSearchSchedule) pipeline.schedule = kAutoSchedule;
-  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, BuildSpec(own, splits, files));
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
+                          BuildSpec(run.loaded, splits, files));
   spec.device = nn::Device();
   spec.plan.threads_per_rank = threads;
-  auto session = actors::InferenceSession::Open(spec, std::move(checkpoint));
-  if (!session.ok()) return AtKeys(loaded, session.status());
+  auto session =
+      actors::InferenceSession::Open(spec, std::move(run.checkpoint));
+  if (!session.ok()) return AtKeys(run.loaded, session.status());
   return session;
 }
 

@@ -17,13 +17,13 @@
 namespace troupe::tools {
 namespace {
 
-// All that follows from the precision.
+// Sets all fields that depend on the precision.
 void SetModel(const TrainerConfig& config, const data::SampleSpec& sample,
               actors::JobSpec& spec) {
   spec.dtype = config.job.dtype;
   spec.loss_scale = config.job.loss_scale;
   spec.dynamic_loss_scale = config.job.dynamic_loss_scale;
-  // The same model has been made before, by CheckSamples().
+  // Cannot fail: CheckSamples() made the same model before.
   spec.model = [config, sample] { return MakeModel(config, sample).value(); };
   spec.optimizer = OptimizerOf(config);
 }

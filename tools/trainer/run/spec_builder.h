@@ -1,4 +1,4 @@
-// From a checked configuration and its data to the job that the actors run.
+// Builds the job that the actors run from a checked configuration and its data.
 //
 //   TROUPE_ASSIGN_OR_RETURN(data::DataSplits splits,
 //                           data::OpenDataset(loaded.config.data));
@@ -16,8 +16,8 @@
 
 namespace troupe::tools {
 
-// `files` outlives the job. The spec has no trace: its sink belongs to the
-// caller.
+// Builds the spec. `files` must outlive the job. The spec has no trace; the
+// caller may set one.
 //   kInvalidArgument: an epoch has no whole step, or the model does not take
 //                     the samples that the files have; names the place.
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,

@@ -1,4 +1,4 @@
-// Arguments from left to right, for a parser of options.
+// Reads arguments from left to right, for a parser of options.
 //
 //   Arguments left(arguments);
 //   while (!left.Done()) {
@@ -35,7 +35,7 @@ inline Option ParseOption(const std::string& argument) {
   return {argument.substr(0, equals), argument.substr(equals + 1)};
 }
 
-// `all` outlives it.
+// `all` must outlive the object.
 class Arguments {
  public:
   explicit Arguments(const std::vector<std::string>& all) : all_(all) {}
@@ -48,7 +48,8 @@ class Arguments {
     return rest;
   }
 
-  // The value of `option`: what follows its "=", or the next argument.
+  // Returns the value of `option`: the text after its "=", or the next
+  // argument.
   absl::StatusOr<std::string> Value(const Option& option,
                                     absl::string_view example) {
     if (option.value) return *option.value;

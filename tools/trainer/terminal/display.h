@@ -1,5 +1,6 @@
-// Shows a run: on a terminal one line that is drawn over and over, elsewhere a
-// line every so many steps; other messages go between.
+// Shows the progress of a run: on a terminal one line that is redrawn,
+// elsewhere a line every `log_every` steps. Other messages are printed in
+// between.
 //
 //   Display display({/*bar=*/true, columns, /*log_every=*/100}, write);
 //   display.Print("training lenet");
@@ -28,11 +29,11 @@ class Display {
  public:
   struct Options {
     bool bar = false;
-    // Width of the terminal, asked each time the bar is written: windows
-    // change.
+    // Returns the width of the terminal. Called each time the bar is written,
+    // since windows are resized.
     std::function<int()> columns = [] { return 80; };
-    std::int64_t log_every = 100;  // steps; without a bar
-    bool tables = false;           // whether whoever prints adds tables
+    std::int64_t log_every = 100;  // steps between lines without a bar
+    bool tables = false;           // whether callers should print tables
   };
   using Write = std::function<void(absl::string_view)>;
 
@@ -40,12 +41,13 @@ class Display {
       : options_(options), write_(std::move(write)) {}
 
   bool shows_tables() const { return options_.tables; }
-  // One or more lines, without the last line end.
+  // Prints one or more lines; `text` lacks the last line end.
   void Print(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `seconds` on the run's clock: a bar is drawn ten times a second at most.
+  // Shows a step at `seconds` on the run's clock. A bar is drawn at most ten
+  // times a second.
   void ShowStep(const Progress& progress, double seconds)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Leaves the cursor at the start of a line.
+  // Ends the bar and leaves the cursor at the start of a line.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -54,7 +56,7 @@ class Display {
   const Options options_;
   const Write write_;
   absl::Mutex mutex_;
-  // What the bar on the screen shows; none: there is no bar.
+  // Progress that the bar on the screen shows; none: there is no bar.
   std::optional<Progress> shown_ ABSL_GUARDED_BY(mutex_);
   double drawn_at_ ABSL_GUARDED_BY(mutex_) = -1;
 };

@@ -1,5 +1,5 @@
-// How the program ends: the one list of its exit codes, from which main(),
-// --help and docs/configuration.md take them.
+// Exit codes of the program: the one list that main(), --help and
+// docs/configuration.md use.
 //
 //   return kExitStopped;
 //   for (const ExitMeaning& exit : kExitMeanings) {
@@ -16,7 +16,7 @@ enum ExitCode {
   kExitFailed = 1,
   kExitUsage = 2,
   kExitStopped = 3,
-  kExitAtOnce = 130,  // what shells report of a program that SIGINT ended
+  kExitAtOnce = 130,  // code that shells report after a SIGINT
 };
 
 struct ExitMeaning {

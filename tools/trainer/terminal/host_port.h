@@ -23,11 +23,11 @@ struct HostPort {
   std::string ToString() const;
 };
 
-//   kInvalidArgument: `text` is something else.
+//   kInvalidArgument: `text` has another form.
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view text);
 
 // Whether `host` is this machine's loopback, which no other machine reaches:
-// "localhost", 127.0.0.0/8 or ::1. Asks nobody.
+// "localhost", 127.0.0.0/8 or ::1. Does not resolve names.
 bool IsLoopbackHost(const std::string& host);
 
 }  // namespace troupe::tools

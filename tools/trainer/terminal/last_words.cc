@@ -20,13 +20,14 @@ void Say(const char* what) {
                what);
 }
 
-// Returns in the first thread that comes, once. Where memory runs out, several
-// come together: the others wait for the end, so that one line is said.
+// Returns only in the first thread that calls it. When memory runs out, several
+// threads may call it; the others wait for the end of the process, so that one
+// line is printed.
 void BeTheFirst() {
   static std::atomic<std::thread::id> first;
   std::thread::id before;
   if (first.compare_exchange_strong(before, std::this_thread::get_id())) return;
-  // The words themselves have failed.
+  // Reporting has failed itself.
   if (before == std::this_thread::get_id()) std::_Exit(kExitFailed);
   while (true) pause();
 }

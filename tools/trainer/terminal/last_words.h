@@ -1,12 +1,13 @@
-// What the program says of an exception that nothing handles: memory that runs
-// out while an error is being reported, say.
+// Reports an exception that nothing handles: running out of memory while an
+// error is reported, say.
 //
 //   SayLastWords();        // at the start of main()
 //   throw std::bad_alloc();
 //   // trainer: ended by an exception: std::bad_alloc; ...
 //
-// It is one line, as of every failure, and the process ends with kExitFailed.
-// Nothing is asked of the system for that. Threads: any may throw.
+// The report is one line, as for every failure, and the process ends with
+// kExitFailed. Reporting requests no memory from the system. Threads: any may
+// throw.
 
 #ifndef TOOLS_TRAINER_TERMINAL_LAST_WORDS_H_
 #define TOOLS_TRAINER_TERMINAL_LAST_WORDS_H_

@@ -42,7 +42,7 @@ std::function<absl::Status(const std::string&)> Within(const std::string& name,
                                                        Parse parse) {
   return [=](const std::string& text) {
     Value number = 0;
-    // What is no number is not within limits either.
+    // A text that is no number gets the error on the limits.
     if (parse(text, &number) && number >= min && number <= max) {
       *into = number;
       return absl::OkStatus();

@@ -1,4 +1,4 @@
-// The options of one command, each with the place its value goes to.
+// Parses the options of one command into variables.
 //
 //   DoctorOptions options;
 //   OptionsReader reader("doctor");
@@ -31,25 +31,26 @@ class OptionsReader {
  public:
   explicit OptionsReader(std::string command) : command_(std::move(command)) {}
 
-  // Each `into` outlives the reader, and keeps its value where the option is
-  // not there.
+  // Each `into` must outlive the reader, and keeps its value if the option is
+  // not given.
   void Text(const std::string& example, std::string* into);
-  // May be repeated: each adds a text.
+  // Declares an option that may be repeated; each adds a text.
   void Texts(const std::string& example, std::vector<std::string>* into);
-  // Texts between commas; empty ones are left out.
+  // Declares an option with texts between commas; empty ones are skipped.
   void List(const std::string& example, std::vector<std::string>* into);
   void Number(const std::string& example, int min, int max, int* into);
   void Real(const std::string& example, double min, double max, double* into);
-  // Takes no value.
+  // Declares an option without a value.
   void Flag(const std::string& name, bool* into);
-  // "--" ends the options; what follows is left. `words` tell of that behind
-  // the error on an option that is not known.
+  // Makes "--" end the options; Read() leaves what follows. `words` are
+  // appended to the error on an unknown option.
   void EndAtTwoDashes(std::string words) { rest_ = std::move(words); }
 
-  // Arguments that are no options go there; `into` outlives the reader.
+  // Collects arguments that are no options. `into` must outlive the reader.
   void Others(std::vector<std::string>* into) { others_ = into; }
 
-  // Reads to the end of the options, or to --help or -h: true then.
+  // Reads to the end of the options, or to --help or -h. Returns whether it
+  // found one of the latter.
   //   kInvalidArgument: one line that names the option, and what is wrong.
   absl::StatusOr<bool> Read(Arguments& left);
 
@@ -62,7 +63,7 @@ class OptionsReader {
   absl::Status ReadOne(const Option& option, Arguments& left) const;
 
   const std::string command_;
-  std::optional<std::string> rest_;  // set: "--" may come
+  std::optional<std::string> rest_;  // set: "--" is allowed
   std::vector<std::string>* others_ = nullptr;
   std::map<std::string, Known> known_;
   std::map<std::string, bool*> flags_;

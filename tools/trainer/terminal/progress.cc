@@ -37,7 +37,7 @@ std::string RateAndTime(const Progress& p, const char* gap, const char* unit) {
                       unit, gap, "ETA ", FormatDuration(p.left_s));
 }
 
-// The last evaluation's line; it says when that was, if training went on after.
+// Returns the line of the last evaluation, with its step if training went on.
 std::string EvaluationLine(const Summary& s) {
   if (!s.evaluated) return "";
   const std::string after =
@@ -53,7 +53,7 @@ std::string EvaluationLine(const Summary& s) {
                       FormatLoss(s.test_loss), ")\n");
 }
 
-// The best evaluation, and where its checkpoint is.
+// Returns the line of the best evaluation, with the path of its checkpoint.
 std::string BestLine(const Summary& s) {
   if (s.best_at == 0) return "";
   const std::string what =
@@ -67,7 +67,7 @@ std::string BestLine(const Summary& s) {
       "\n");
 }
 
-// The steps that updated nothing.
+// Returns the line of the steps that updated nothing.
 std::string SkippedLine(const Summary& s) {
   if (!s.loss_scale && s.skipped_steps == 0) return "";
   const std::string skipped =
@@ -105,7 +105,7 @@ std::string Where(const Summary& s) {
   return s.where.empty() ? "" : absl::StrCat(", ", s.where);
 }
 
-// What is saved, and the command that goes on from there.
+// Returns the lines on the last checkpoint and the command that resumes.
 std::string CheckpointLines(const Summary& s) {
   if (!s.checkpoint.empty() || !s.resumed_from.empty()) {
     const std::string saved =
@@ -158,7 +158,7 @@ std::string FormatBar(const Progress& p, int columns) {
     absl::StrAppendFormat(&after, " acc %5.1f%%", 100 * *p.accuracy);
   }
   absl::StrAppend(&after, RateAndTime(p, " ", "/s"));
-  // Room for what may still grow: the bar does not jump from step to step.
+  // Columns for texts that may grow, so that the bar keeps its width.
   constexpr int kTextColumns = 58;
   const int left = columns - kTextColumns - 2 * digits -
                    static_cast<int>(2 * absl::StrCat(p.epochs).size());

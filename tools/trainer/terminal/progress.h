@@ -1,4 +1,4 @@
-// How a run looks: pure functions from numbers to text.
+// Formats the progress of a run: pure functions from numbers to text.
 //
 //   std::string bar = FormatBar(progress, /*columns=*/80);
 //   // epoch 2/5 [=====>    ] 640/1280 loss 0.1234 acc 96.5% 12,345/s ETA 0:42
@@ -18,22 +18,22 @@
 
 namespace troupe::tools {
 
-// Where a run stands after a step.
+// Progress of a run after a step.
 struct Progress {
   std::int64_t step = 0;  // 1 after the first
   std::int64_t steps = 0;
-  std::int64_t epoch = 1;  // of that step, from 1
+  std::int64_t epoch = 1;  // epoch of that step, from 1
   std::int64_t epochs = 1;
   double loss = 0;
-  std::optional<double> accuracy;    // of classification, 0 to 1
+  std::optional<double> accuracy;    // 0 to 1; classification only
   double samples_per_s = 0;          // 0: not known yet
-  std::optional<double> loss_scale;  // where it is dynamic
-  std::int64_t skipped_steps = 0;    // of this run so far
-  double left_s = 0;  // expected; not known while samples_per_s is 0
+  std::optional<double> loss_scale;  // none if constant
+  std::int64_t skipped_steps = 0;    // number in this run so far
+  double left_s = 0;  // expected rest; unknown while samples_per_s is 0
 };
 
-// One line of at most `columns` characters, without its end. Narrow terminals
-// lose the bar first, then the end of the line.
+// Returns one line of at most `columns` characters, without its end. A narrow
+// terminal lacks the bar first, then the end of the line.
 std::string FormatBar(const Progress& progress, int columns);
 std::string FormatLine(const Progress& progress);
 
@@ -42,42 +42,43 @@ std::string FormatEvaluation(std::int64_t step, double loss,
                              std::optional<double> accuracy,
                              std::int64_t count);
 
-// What the last lines of a run say.
+// Contents of the last lines of a run.
 struct Summary {
   std::int64_t first_step = 0;
-  std::int64_t steps = 0;  // committed in all
+  std::int64_t steps = 0;  // total number committed
   std::int64_t samples = 0;
   double seconds = 0;
-  std::int64_t peak_bytes = 0;  // of the tensors of any one rank; 0: not known
-  bool stopped = false;         // before all steps were done
-  // Why it ended early, a sentence (JobResult::converged); empty: it did not.
+  std::int64_t peak_bytes =
+      0;                 // peak bytes of tensors on any one rank; 0: unknown
+  bool stopped = false;  // whether it ended before all steps were done
+  // Sentence that says why it ended early (JobResult::converged); empty: it did
+  // not.
   std::string converged;
   std::int64_t skipped_steps = 0;
-  std::optional<double> loss_scale;  // of the last step, where it is dynamic
+  std::optional<double> loss_scale;  // scale of the last step; none if constant
   bool evaluated = false;
   std::int64_t evaluated_at = 0;  // steps; fewer than `steps` after a stop
   double test_loss = 0;
   std::optional<double> test_accuracy;
-  // The best evaluation of the run, by checkpoint.best_metric; 0: nobody looked
-  // for it.
+  // Best evaluation of the run, by checkpoint.best_metric; 0: not tracked.
   std::int64_t best_at = 0;
   double best_loss = 0;
   std::optional<double> best_accuracy;
-  std::string best_checkpoint;       // path; empty: none is kept
-  std::vector<std::string> metrics;  // paths where they were written
-  bool has_folder = false;           // for checkpoints
-  std::string checkpoint;            // path of the last one written
+  std::string best_checkpoint;       // path; empty: none
+  std::vector<std::string> metrics;  // paths of files with metrics
+  bool has_folder = false;           // whether checkpoint.dir is set
+  std::string checkpoint;            // path of the last checkpoint written
   std::string resumed_from;          // path
   std::string trace;                 // path
   bool trace_empty = false;
   std::string run_dir;  // path; empty: none
-  // Commands to type next (FormatCommand): for this run again, and for one
-  // that trains longer.
+  // Commands to type next (FormatCommand): for this run again, and for a longer
+  // one.
   std::string again;
-  std::string where;  // they are to be typed (StartWords)
+  std::string where;  // StartWords::where of these commands
   std::string longer;
 };
-// The lines, the last one with its end.
+// Returns the lines, each with its end.
 std::string FormatSummary(const Summary& summary);
 
 // "12,345"
@@ -89,10 +90,10 @@ std::string FormatDuration(double seconds);
 // "0.1234", "1.2e-05", "nan"
 std::string FormatLoss(double loss);
 
-// Samples a second over the last few seconds.
+// Measures the samples per second over the last few seconds.
 class RateMeter {
  public:
-  // `seconds` on the run's clock; does not go backwards.
+  // `seconds` is the time on the run's clock, which never goes backwards.
   void Add(double seconds, std::int64_t samples);
   double SamplesPerSecond() const;  // 0: not known yet
 

@@ -18,7 +18,7 @@
 namespace troupe::tools {
 namespace {
 
-// What the pipe carries: a signal's number, or this at the end.
+// Byte that ends the thread; other bytes in the pipe are numbers of signals.
 constexpr char kEnd = 0;
 
 std::atomic<int> signal_pipe{-1};
@@ -28,7 +28,7 @@ constexpr std::int64_t kNotAsked = -1;
 std::atomic<std::int64_t> stop_asked_ms{kNotAsked};
 
 void WriteByte(int fd, char byte) {
-  // An empty pipe takes the two bytes that are ever written to it.
+  // Cannot block: at most two bytes are ever written to the pipe.
   [[maybe_unused]] const ssize_t written = write(fd, &byte, 1);
 }
 
@@ -44,7 +44,7 @@ void OnSignal(int signal) {
   errno = error;
 }
 
-// Returns how the signal was handled before.
+// Installs the handler and returns the previous action.
 struct sigaction Handle(int signal) {
   struct sigaction before = {};
   sigaction(signal, nullptr, &before);

@@ -1,19 +1,19 @@
 // The signals that ask a run to stop: SIGINT (Ctrl-C), SIGTERM, SIGHUP (a
-// closed terminal) and SIGPIPE (nobody reads what is printed).
+// closed terminal) and SIGPIPE (the output has no reader).
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto signals, StopSignals::Start([&](int signal) {
 //     job->RequestStop();
 //   }));
 //
-// The function runs in a thread of its own, once, with the first signal. After
-// that a SIGINT ends the process at once (kExitAtOnce), and the others do
-// nothing: they often come twice. `timeout` signals its child and the child's
-// group; shell and kernel both tell of a closed terminal. For the same reason a
-// SIGINT within kTogetherMs of the first signal does nothing either. Whoever
-// insists has SIGKILL.
+// The function runs once, in its own thread, with the first signal. After that
+// a SIGINT ends the process at once (kExitAtOnce), and the other signals have
+// no effect, since they are often sent twice: `timeout` signals its child and
+// the child's group, and both shell and kernel report a closed terminal. For
+// the same reason a SIGINT within kTogetherMs of the first signal has no
+// effect. SIGKILL always works.
 //
-// A SIGHUP that was ignored before (nohup) stays ignored. One object at a time:
-// what a signal handler may reach is global to the process.
+// A SIGHUP that was ignored before (nohup) stays ignored. Only one object may
+// exist at a time, since the state of signal handlers is global to the process.
 
 #ifndef TOOLS_TRAINER_TERMINAL_STOP_SIGNALS_H_
 #define TOOLS_TRAINER_TERMINAL_STOP_SIGNALS_H_
@@ -35,8 +35,9 @@ std::int64_t SteadyMilliseconds();
 
 class StopSignals {
  public:
-  // Milliseconds from the first signal in which a SIGINT counts as the same.
-  // Nobody presses Ctrl-C, reads the answer and presses again within them.
+  // Milliseconds after the first signal in which a SIGINT counts as the same
+  // one. A user cannot press Ctrl-C, read the answer and press it again within
+  // them.
   static constexpr std::int64_t kTogetherMs = 200;
 
   // `clock_ms` is called in signal handlers.
@@ -56,7 +57,8 @@ class StopSignals {
 
   const int read_end_, write_end_;
   std::thread thread_;
-  std::array<struct sigaction, kSignals.size()> before_;  // as kSignals
+  std::array<struct sigaction, kSignals.size()>
+      before_;  // one for each of kSignals
 };
 
 }  // namespace troupe::tools

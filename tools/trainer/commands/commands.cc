@@ -1,0 +1,78 @@
+#include "tools/trainer/commands/commands.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tools/trainer/commands/certs_command.h"
+#include "tools/trainer/commands/evaluate_command.h"
+#include "tools/trainer/commands/export_command.h"
+#include "tools/trainer/commands/generate_command.h"
+#include "tools/trainer/commands/help.h"
+#include "tools/trainer/commands/other_commands.h"
+#include "tools/trainer/commands/plan_command.h"
+#include "tools/trainer/commands/predict_command.h"
+#include "tools/trainer/commands/train_command.h"
+#include "tools/trainer/terminal/version.h"
+
+namespace troupe::tools {
+namespace {
+
+const Command* Find(const std::string& name) {
+  for (const Command& command : Commands()) {
+    if (name == command.name) return &command;
+  }
+  return nullptr;
+}
+
+// Returns the error on `trainer help TOPIC` for an unknown topic.
+absl::Status NoHelpOn(const std::string& topic) {
+  const absl::Span<const Command> commands = Commands();
+  std::string names;
+  for (std::size_t i = 1; i < commands.size(); ++i) {
+    const bool last = i + 1 == commands.size();
+    absl::StrAppend(&names,
+                    i == 1 ? ""
+                    : last ? " and "
+                           : ", ",
+                    commands[i].name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no help on ", topic, "; there is \"trainer help ",
+                   commands[0].name, "\", and the same of ", names));
+}
+
+}  // namespace
+
+absl::Span<const Command> Commands() {
+  static const Command commands[] = {
+      TrainCommand(), EvaluateCommand(), GenerateCommand(), PredictCommand(),
+      PlanCommand(),  ProfileCommand(),  ReportCommand(),   LaunchCommand(),
+      CertsCommand(), DoctorCommand(),   ExportCommand(),
+  };
+  return commands;
+}
+
+int RunCommand(const std::vector<std::string>& arguments,
+               const CommandContext& context) {
+  const std::string first = arguments.empty() ? "help" : arguments[0];
+  if (const Command* command = Find(first)) {
+    return command->run({arguments.begin() + 1, arguments.end()}, context);
+  }
+  if (first == "--version") {
+    return Print(context, absl::StrCat("trainer ", Version(), "\n"));
+  }
+  const bool asks_help = first == "help";
+  if (first == "--help" || first == "-h" ||
+      (asks_help && arguments.size() < 2)) {
+    return Print(context, GeneralHelp(Commands()));
+  }
+  if (!asks_help) {
+    return Fail(context, absl::InvalidArgumentError(absl::StrCat(
+                             "unknown command ", first,
+                             "; \"trainer help\" shows what there is")));
+  }
+  const Command* topic = Find(arguments[1]);
+  if (topic == nullptr) return Fail(context, NoHelpOn(arguments[1]));
+  return Print(context, topic->help());
+}
+
+}  // namespace troupe::tools
