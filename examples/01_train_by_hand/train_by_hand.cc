@@ -1,10 +1,10 @@
-// What a training step is made of, without any actor: model, tape, backward,
-// update. The actors run these same pieces (actors/engine/step_runner.h).
+// Runs a training step without any actor: model, tape, backward, update. The
+// actors run the same pieces (actors/engine/step_runner.h).
 //
 //   bazel run //examples/01_train_by_hand
 //
-// Prints the loss every 50 steps and fails if it does not fall below 0.5; from
-// ten classes guessed at random it starts near log(10) = 2.3.
+// Prints the loss every 50 steps and fails if it does not fall below 0.5. With
+// ten classes, random guesses have a loss of log(10) = 2.3.
 
 #include <cstdio>
 #include <memory>
@@ -30,14 +30,16 @@ using namespace troupe;  // An example may be short.
 constexpr int kSteps = 400;
 constexpr int kBatch = 64;
 
-// Nobody waits for single gradients here; a job's ranks do, to reduce early.
+// Ignores when each gradient is complete. The ranks of a job use these calls to
+// start reductions early.
 class NoSink : public nn::GradientSink {
  public:
   void GradientComplete(nn::Parameter&) override {}
   void LastReaderDone(nn::Parameter&) override {}
 };
 
-// One forward, one backward, one update. Returns the mean loss of the batch.
+// Runs one forward, one backward and one update. Returns the mean loss of the
+// batch.
 absl::StatusOr<double> Step(nn::Module& model, const data::Batch& batch,
                             nn::Kernels& kernels, nn::ParameterArena& arena,
                             nn::Sgd& sgd, int step) {
@@ -81,7 +83,7 @@ absl::Status Run() {
       data::BatchSource::Create(train, sampler,
                                 {/*rank=*/0, /*world=*/1, kBatch}, allocator));
 
-  // The model declares its parameters; the arena gives them memory.
+  // The model declares its parameters; the arena allocates their memory.
   const std::unique_ptr<nn::Sequential> model = nn::MakeMlp({10, 64, 10}, {});
   TROUPE_ASSIGN_OR_RETURN(
       std::unique_ptr<nn::ParameterArena> arena,

@@ -1,4 +1,4 @@
-// A module of one's own, trained by two ranks.
+// Defines a custom module and trains it on two ranks.
 //
 //   bazel run //examples/02_custom_model
 //
@@ -25,9 +25,9 @@ namespace {
 
 using namespace troupe;  // An example may be short.
 
-// y = x + W2 relu(W1 x): two layers around which the input passes (He et al.
-// 2016, arXiv:1603.05027, sec. 3). Parameters are declared by adding modules;
-// errors need no plumbing, since the context keeps the first one.
+// y = x + W2 relu(W1 x): two layers with a skip connection (He et al.
+// 2016, arXiv:1603.05027, sec. 3). Adding a module declares its parameters. Ops
+// return no errors: the context keeps the first one.
 class ResidualBlock : public nn::Module {
  public:
   explicit ResidualBlock(std::int64_t width)
@@ -44,7 +44,7 @@ class ResidualBlock : public nn::Module {
   nn::Linear& second_;
 };
 
-// Called once per rank: ranks share nothing.
+// Called once per rank, since ranks share no model.
 std::unique_ptr<nn::Module> MakeModel() {
   auto model = std::make_unique<nn::Sequential>();
   model->Append<nn::Linear>(20, 64);

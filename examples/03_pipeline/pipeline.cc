@@ -1,9 +1,9 @@
-// The same model on one rank and cut into two stages, each a rank of its own:
-// micro-batches flow through the stages, and the losses are the same bits.
+// Trains one model on a single rank, and cut into two pipeline stages on two
+// ranks. The losses have the same bits.
 //
 //   bazel run //examples/03_pipeline
 //
-// Fails if a loss of one run differs from that of the other.
+// Fails if any loss differs between the runs.
 
 #include <cstdio>
 #include <memory>
@@ -28,7 +28,7 @@ constexpr int kSteps = 100;
 class KeepLosses : public actors::JobObserver {
  public:
   void OnStart(const actors::JobInfo& info) override {
-    // What each stage holds and in which order it works.
+    // Prints the layers of each stage and the order of its actions.
     std::printf("%s", info.plan.ToString().c_str());
   }
   void OnSteps(absl::Span<const actors::StepReport> steps) override {
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<double>> Losses(const pipeline::Mesh& mesh,
   spec.plan.mesh = mesh;
   spec.plan.cuts = std::move(cuts);
   spec.plan.global_batch_size = 64;
-  spec.plan.micro_batch_size = 16;  // four of them fill the pipeline
+  spec.plan.micro_batch_size = 16;  // four micro-batches per step
   spec.steps = kSteps;
   KeepLosses observer;
   TROUPE_RETURN_IF_ERROR(actors::RunJob(spec, &observer).status());

@@ -1,10 +1,10 @@
-// A test of a job of four ranks, in one thread and virtual time: a seed
-// chooses which actor runs next, so each seed is another interleaving, and the
-// same seed is the same run again.
+// Tests a job of four ranks in one thread and virtual time. A seed chooses
+// which actor runs next: each seed gives another interleaving, and the same
+// seed repeats the same run.
 //
 //   bazel test //examples/04_simulation/...
 //
-// When a seed fails, running the test with only that seed replays it.
+// To replay a seed that fails, run the test with only that seed.
 
 #include <cstdint>
 #include <memory>
@@ -49,7 +49,8 @@ TEST(SimulatedJob, EveryInterleavingGivesTheSameBits) {
     actors::Simulation simulation(spec, options);
     const auto result = simulation.Run();
     ASSERT_TRUE(result.ok()) << result.status();
-    // Order of launches, gradients and updates; ranks equal after each step.
+    // Checks the order of launches, gradients and updates, and that ranks are
+    // equal after each step.
     EXPECT_EQ(simulation.Check(), absl::OkStatus());
     if (seed == 0) first_loss = result->loss;
     EXPECT_EQ(result->loss, first_loss) << "not close: equal";

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Two nodes, one process on each. Once before, in the folder of the job, which
-# all nodes must see:
+# Runs two nodes with one process each. Before the first run, in the folder of
+# the job, which all nodes must share:
 #
 #   trainer certs --dir=certs
 #
@@ -9,7 +9,7 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=8
 #SBATCH --time=1:00:00
-# SIGTERM two minutes before the end: the job saves and stops.
+# Sends SIGTERM two minutes before the time limit: the job saves and stops.
 #SBATCH --signal=TERM@120
 
 # -K1: when one process fails, Slurm ends the others.

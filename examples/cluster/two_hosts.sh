@@ -3,7 +3,7 @@
 #
 #   examples/cluster/two_hosts.sh n1 n2
 #
-# Both print here; Ctrl-C stops both.
+# Both hosts print to this terminal; Ctrl-C stops both.
 set -eu
 first=$1
 second=$2
@@ -16,7 +16,8 @@ if [ ! -e certs/authority.pem ]; then
   done
 fi
 
-# -tt: a terminal there, so that Ctrl-C and a lost connection end the job.
+# -tt allocates a terminal on the host, so that Ctrl-C or a lost connection ends
+# the job.
 on() {
   ssh -tt "$1" trainer launch --nproc-per-node=1 --nnodes=2 --node-rank="$2" \
     --master="$first:29400" --certs=troupe_certs -- train --config="$config"

@@ -1,6 +1,6 @@
-// A pipeline of actors of one's own: a stage that reads data, two parts of a
-// model on two devices, and a stage for metrics. Activations go forward,
-// gradients come back, and four micro-batches are under way at a time.
+// Builds a pipeline of custom stages, each an actor: one reads data, two train
+// parts of a model on two devices, one collects metrics. Activations go forward
+// and gradients back, with up to four micro-batches in flight.
 //
 //   bazel run //examples/custom_pipeline
 //
@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<ModelPart>> MakePart(int stage,
   return ModelPart::Create(options);
 }
 
-// Gives the micro-batches of all steps, one by one.
+// Source stage: returns the micro-batches of all steps, one by one.
 class Reader {
  public:
   static absl::StatusOr<std::unique_ptr<Reader>> Open() {
@@ -89,7 +89,7 @@ class Reader {
 
  private:
   static nn::Allocator& Memory() {
-    static nn::CachingAllocator memory;  // of any thread
+    static nn::CachingAllocator memory;  // thread-safe
     return memory;
   }
   data::BatchSource source_;
@@ -114,7 +114,8 @@ class First {
     if (++backwards_ % kMicroBatches != 0) return absl::OkStatus();
     return part_->Update(kBatch);
   }
-  // A forward of the next step waits for this step's update.
+  // Returns whether a forward may run: those of the next step wait for this
+  // step's update.
   bool MayForward() const {
     return forwards_ / kMicroBatches == part_->updates();
   }
@@ -132,7 +133,7 @@ class Second {
   }
   explicit Second(std::unique_ptr<ModelPart> part) : part_(std::move(part)) {}
 
-  // {activation, targets} -> {gradient, statistics of the loss}
+  // Maps {activation, targets} to {gradient, statistics of the loss}.
   absl::StatusOr<Tensors> Train(const Tensors& in) {
     TROUPE_ASSIGN_OR_RETURN(Tensor loss, part_->Loss(in[0], in[1]));
     TROUPE_ASSIGN_OR_RETURN(Tensor gradient, part_->Backward());
@@ -147,7 +148,7 @@ class Second {
   int backwards_ = 0;
 };
 
-// Adds up the losses of a step.
+// Sink stage: adds up the losses of each step.
 class Metrics {
  public:
   explicit Metrics(std::vector<double>* losses) : losses_(*losses) {}
@@ -162,7 +163,7 @@ class Metrics {
   int count_ = 0;
 };
 
-// The pipeline. The second part lives in process `away`.
+// Describes the pipeline. Process `away` runs the second part of the model.
 actors::Dataflow MakeFlow(std::vector<double>* losses, int away) {
   actors::Dataflow flow;
   const Channel inputs = flow.AddChannel("inputs");
@@ -173,7 +174,7 @@ actors::Dataflow MakeFlow(std::vector<double>* losses, int away) {
   flow.AddStage<Reader>("data", Reader::Open)
       .Source({inputs, targets}, &Reader::Next);
   flow.AddStage<First>("first", First::Make)
-      .On(gradients, &First::Backward)  // before forwards, where both may run
+      .On(gradients, &First::Backward)  // runs before a forward if both may run
       .On(inputs, activations, &First::Forward)
       .When(&First::MayForward);
   flow.AddStage<Second>("second", Second::Make)
@@ -185,7 +186,7 @@ actors::Dataflow MakeFlow(std::vector<double>* losses, int away) {
   return flow;
 }
 
-// The same without actors.
+// Trains the two parts without actors.
 absl::StatusOr<std::vector<double>> PlainLoop() {
   std::vector<double> losses;
   TROUPE_ASSIGN_OR_RETURN(auto reader, Reader::Open());
@@ -209,12 +210,12 @@ actors::DataflowOptions InProcess(int process, int port) {
   options.cluster->process = process;
   options.cluster->processes = 2;
   options.cluster->master_port = port;
-  // Nobody else is on this host; elsewhere, name certificates instead.
+  // For a host without other users only; elsewhere, set certificates instead.
   options.cluster->insecure = true;
   return options;
 }
 
-// Process 0, which starts process 1 when it knows its own port.
+// Runs process 0, which starts process 1 as soon as it listens on a port.
 absl::Status RunInTwoProcesses(std::vector<double>* losses) {
   actors::DataflowOptions options = InProcess(/*process=*/0, /*port=*/0);
   pid_t child = -1;

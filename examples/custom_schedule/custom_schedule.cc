@@ -1,12 +1,12 @@
-// A schedule of one's own, from its table to a trained model: eager 1F1B
-// (Zhuang et al. 2022, arXiv:2211.05322, sec. 4), whose stages run twice as
-// many forwards ahead as those of 1F1B, so that the time of messages is hidden.
+// Defines a custom pipeline schedule and trains with it: eager 1F1B (Zhuang et
+// al. 2022, arXiv:2211.05322, sec. 4). Its stages run twice as many forwards
+// ahead as those of 1F1B, which hides the time of messages.
 //
 //   bazel run //examples/custom_schedule
 //
-// Prints the tables and what a step costs, and fails if it is not shorter than
-// 1F1B's where messages take time, holds more activations than the paper says,
-// or trains to other bits than one rank.
+// Prints the tables and the simulated step. Fails if the step is not shorter
+// than that of 1F1B when messages take time, if it holds more activations than
+// the paper says, or if training gives other bits than on one rank.
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,8 @@ using pipeline::ActionKind, pipeline::StepTable;
 
 constexpr int kStages = 4, kMicroBatches = 12, kSteps = 30;
 
-// The forwards and backwards of a stage; a plan adds transfers and reductions.
+// Returns the forwards and backwards of a stage; the planner adds transfers and
+// reductions.
 StepTable EagerOneForwardOneBackward(int micro_batches, int stage, int stages) {
   const int ahead = std::min(micro_batches, 2 * (stages - 1 - stage));
   StepTable table;
@@ -55,8 +56,8 @@ StepTable EagerOneForwardOneBackward(int micro_batches, int stage, int stages) {
   return table;
 }
 
-// What a step costs where a backward takes two forwards, and a message half of
-// one.
+// Simulates a step in which a backward takes as long as two forwards, and a
+// message half as long as one.
 absl::StatusOr<pipeline::SimulatedStep> Cost(const pipeline::Tables& tables) {
   pipeline::StepCosts costs;
   costs.stages.assign(kStages, {/*forward=*/1, /*inputs=*/1, /*weights=*/1});
@@ -92,7 +93,7 @@ absl::Status CompareWith1F1B() {
   return absl::OkStatus();
 }
 
-// y = x / (1 + |x|), with a backward that is written by hand.
+// Returns an op with a hand-written backward: y = x / (1 + |x|).
 nn::ops::CustomOp Softsign() {
   nn::ops::CustomOp op;
   op.name = "softsign";
@@ -114,7 +115,8 @@ nn::ops::CustomOp Softsign() {
   return op;
 }
 
-// Cut before children 2, 3 and 4, the third stage is a plain function alone.
+// Run() cuts the model before children 2, 3 and 4, so that the third stage is
+// only the function.
 std::unique_ptr<nn::Module> MakeModel() {
   auto model = std::make_unique<nn::Sequential>();
   model->Append<nn::Linear>(10, 32);

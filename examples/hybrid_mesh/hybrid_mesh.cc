@@ -1,12 +1,12 @@
-// Data parallelism and a pipeline in one job: a mesh of two replicas of two
-// stages. Its checkpoint goes on under any other mesh.
+// Combines data parallelism and pipeline parallelism in one job: a mesh of two
+// replicas with two stages each. Its checkpoint can be resumed on any mesh.
 //
 //   bazel run //examples/hybrid_mesh
 //
-// Trains 60 steps on 2 x 2 ranks and saves; then goes on to step 120 from that
-// checkpoint, on 2 x 2 ranks and on 2 x 1, 1 x 2, 4 x 1 and one rank. Fails if
-// a mesh with as many replicas gives other bits, or another one other losses
-// than rounding allows.
+// Trains 60 steps on 2 x 2 ranks and saves, then continues to step 120 from
+// that checkpoint on 2 x 2, 2 x 1, 1 x 2, 4 x 1 ranks and on one rank. Fails if
+// a mesh with two replicas gives other bits, or if another mesh gives losses
+// that differ by more than rounding.
 
 #include <unistd.h>
 
@@ -53,8 +53,8 @@ struct End {
   std::string checkpoint;
 };
 
-// Up to step `steps`: from the start where `from` is empty, else from that
-// checkpoint on.
+// Trains up to step `steps`, from checkpoint `from`, or from the start if that
+// is empty.
 absl::StatusOr<End> Train(int dp, int pp, int steps, const std::string& dir,
                           const std::string& from) {
   actors::JobSpec spec;
@@ -67,8 +67,8 @@ absl::StatusOr<End> Train(int dp, int pp, int steps, const std::string& dir,
   if (pp > 1) spec.plan.cuts = {3};
   spec.plan.global_batch_size = 64;
   spec.plan.micro_batch_size = 8;
-  // Small buckets: each is reduced along dp as soon as its last gradient is
-  // there, while the pipeline still drains.
+  // Small buckets: each is reduced across the replicas as soon as its last
+  // gradient is complete, while the pipeline still drains.
   spec.plan.buckets.first_bucket_bytes = 1 << 10;
   spec.plan.buckets.bucket_bytes = 4 << 10;
   TROUPE_RETURN_IF_ERROR(pipeline::SetSchedule("1f1b", spec.plan));
@@ -81,7 +81,7 @@ absl::StatusOr<End> Train(int dp, int pp, int steps, const std::string& dir,
   return End{observer.losses, result.checkpoint};
 }
 
-// The largest difference of two runs' losses, in parts of the loss.
+// Returns the largest relative difference between the losses of two runs.
 double Distance(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return HUGE_VAL;
   double far = 0;
@@ -110,7 +110,7 @@ absl::Status Run(const std::string& folder) {
     const double far = Distance(whole.losses, other.losses);
     std::printf("  losses differ by %.1e of them from those of dp=2 pp=2\n",
                 far);
-    // Replicas add up their gradients in another order than one rank does.
+    // Another number of replicas adds up gradients in another order.
     if (!(mesh.dp == 2 ? far == 0 : far < 1e-4)) {
       return absl::InternalError("other losses than on dp=2 pp=2");
     }

@@ -11,8 +11,8 @@
 namespace troupe::examples {
 namespace {
 
-// Pixels.
-constexpr double kWidth = 560, kHeight = 400;  // of one chart
+// Sizes of one chart and its margins, in pixels.
+constexpr double kWidth = 560, kHeight = 400;
 constexpr double kLeft = 64, kRight = 16, kTop = 48, kBottom = 48;
 
 std::string Escaped(const std::string& text) {
@@ -20,8 +20,8 @@ std::string Escaped(const std::string& text) {
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-// The distance of marks on an axis up to `most`: 1, 2 or 5 times a power of
-// ten, so that there are from 4 to 10 of them.
+// Returns the distance between marks on an axis up to `most`: 1, 2 or 5 times a
+// power of ten, so that the axis has 4 to 10 of them.
 double MarkDistance(double most) {
   const double power = std::pow(10, std::floor(std::log10(most / 4)));
   for (const double factor : {5.0, 2.0}) {
@@ -55,7 +55,7 @@ class ChartWriter {
   }
 
  private:
-  // Where a value stands.
+  // Returns the y coordinate of a value.
   double Y(double value) const {
     return kHeight - kBottom - value / most_ * (kHeight - kBottom - kTop);
   }
@@ -103,7 +103,7 @@ class ChartWriter {
   }
 
   const BarChart& chart_;
-  const double x_;  // of its left edge
+  const double x_;  // coordinate of the chart's left edge
   std::string& out_;
   double most_ = 0;
 };

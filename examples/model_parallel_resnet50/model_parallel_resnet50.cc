@@ -1,12 +1,13 @@
-// ResNet-50 in two parts, as in PyTorch's tutorial "Single-Machine Model
-// Parallel Best Practices": first one part after the other, with a rank idle
-// all the time; then with a batch that is split, so that both work at once. One
-// rank that has the whole model stands beside them; each rank has one thread.
+// Times ResNet-50 in two parts, as in PyTorch's tutorial "Single-Machine Model
+// Parallel Best Practices": first one part after the other, so that one rank is
+// always idle; then with a batch split into micro-batches, so that both work at
+// once. A single rank with the whole model is the baseline; each rank has one
+// thread.
 //
 //   bazel run //examples/model_parallel_resnet50 -- --svg=$PWD/resnet50.svg
 //   ... --image=128 --batch=120 --split_sizes=1,3,5,8,10,12,20,40,60
 //                                              the tutorial's sizes: minutes
-//   ... --expect_faster                        fails where pipelining is not
+//   ... --expect_faster                      fails if pipelining is not faster
 //
 // Writes the tutorial's two bar charts, with the standard deviation over steps,
 // as one SVG. Fails if the pipeline's losses differ by a bit from those of one
@@ -53,12 +54,12 @@ namespace {
 
 using namespace troupe;  // An example may be short.
 
-// One way to run a step.
+// A configuration to time.
 struct Way {
   std::string label;
   int pp = 1;
   int micro_batch = 0;          // images
-  std::vector<double> seconds;  // of a step, over all rounds
+  std::vector<double> seconds;  // one per step, of all rounds
 };
 
 class Watch : public actors::JobObserver {
@@ -100,7 +101,8 @@ absl::StatusOr<Watch> Train(const Way& way, int steps) {
   return watch;
 }
 
-// The whole batch on one rank and in two parts, then each split size.
+// Returns the whole batch on one rank and in two parts, then each split size in
+// two parts.
 absl::StatusOr<std::vector<Way>> MakeWays() {
   const int batch = absl::GetFlag(FLAGS_batch);
   std::vector<Way> ways = {{"one rank", /*pp=*/1, batch, {}},

@@ -13,7 +13,7 @@ namespace outside {
 
 using namespace troupe;  // An example may be short.
 
-// Parameters are declared by adding modules; Troupe gives them memory later.
+// Adding a module declares its parameters; Troupe allocates their memory later.
 WideAndDeep::WideAndDeep(std::int64_t inputs, std::int64_t hidden,
                          std::int64_t outputs)
     : wide_(Add<nn::Linear>("wide", inputs, outputs)),

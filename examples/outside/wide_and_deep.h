@@ -1,5 +1,5 @@
-// A linear layer and an MLP side by side, added up: "wide and deep" (Cheng et
-// al. 2016, arXiv:1606.07792, sec. 3). And a job that trains it.
+// A "wide and deep" model, the sum of a linear layer and an MLP (Cheng et al.
+// 2016, arXiv:1606.07792, sec. 3), and a job that trains it.
 //
 //   absl::StatusOr<troupe::actors::JobSpec> spec = MakeJob(/*ranks=*/2);
 //   absl::StatusOr<troupe::actors::JobResult> result =
@@ -31,8 +31,10 @@ class WideAndDeep : public troupe::nn::Module {
   troupe::nn::Linear& deep_out_;
 };
 
-// 400 steps on drawn points of ten classes, at 64 samples a step.
-//   Errors: those of the data (data/synthetic.h).
+// Returns a job of 400 steps with 64 samples each, on synthetic points of ten
+// classes.
+//
+// Errors: those of the data (data/synthetic.h).
 absl::StatusOr<troupe::actors::JobSpec> MakeJob(int ranks);
 
 }  // namespace outside

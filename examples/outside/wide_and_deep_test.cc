@@ -1,5 +1,5 @@
-// The job of one's own, in threads as it will run, and simulated: in one thread
-// and virtual time, under many interleavings.
+// Tests the job in threads, as it will run, and simulated in one thread and
+// virtual time, under many interleavings.
 
 #include "wide_and_deep.h"
 

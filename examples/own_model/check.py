@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The model of own_model.cc in PyTorch, with the weights that it has exported:
-fails unless both answer the same, up to rounding.
+"""Runs the model of own_model.cc in PyTorch, with its exported weights. Fails
+unless both give the same outputs, up to rounding.
 
     python3 check.py [mixer.safetensors [mixer_answers.safetensors]]
 

@@ -1,14 +1,15 @@
-// A model of one's own, from its layers to PyTorch: an MLP-Mixer (Tolstikhin et
-// al. 2021, arXiv:2105.01601) that two ranks train on drawn digits.
+// Defines an MLP-Mixer (Tolstikhin et al. 2021, arXiv:2105.01601), trains it on
+// drawn digits with two ranks, and exports it to PyTorch.
 //
 //   bazel build //examples/own_model
 //   bazel-bin/examples/own_model/own_model 300    # trains, saves, exports
-//   bazel-bin/examples/own_model/own_model 600    # goes on from step 300
+//   bazel-bin/examples/own_model/own_model 600    # continues from step 300
 //   python3 examples/own_model/check.py           # the same model in PyTorch
 //
-// Checkpoints go to checkpoints/mixer, weights to mixer.safetensors, and what
-// the model answers to four digits to mixer_answers.safetensors.
-// Letters: N samples, T tokens (patches of 7x7 pixels), D features of a token.
+// Writes checkpoints to checkpoints/mixer, weights to mixer.safetensors, and
+// the model's outputs for four digits to mixer_answers.safetensors.
+//
+// Shapes: N samples, T tokens (patches of 7x7 pixels), D features of a token.
 
 #include <cstdio>
 #include <cstdlib>
@@ -37,8 +38,8 @@ using namespace troupe;  // An example may be short.
 
 constexpr int kTokens = 16, kWidth = 64;
 
-// [N, T, D] -> [N, T, D]: mixes tokens, then features. Parameters are declared
-// by adding modules, and are called as in check.py.
+// [N, T, D] -> [N, T, D]: mixes tokens, then features. Adding a module declares
+// its parameters; their names are those of check.py.
 class MixerBlock : public nn::Module {
  public:
   nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
@@ -75,7 +76,7 @@ std::unique_ptr<nn::Module> MakeMixer() {
   return model;
 }
 
-// Up to step `steps`, from the last checkpoint on.
+// Trains up to step `steps`, from the last checkpoint if there is one.
 absl::Status Run(int steps) {
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits digits, data::OpenDataset({}));
   actors::JobSpec spec;

@@ -1,12 +1,12 @@
-// A GPT in a pipeline of two ranks, under one schedule after the other: cuts by
-// arithmetic, dropout, evaluation, and a plan that says before what a step will
-// cost.
+// Trains a GPT in a pipeline of two ranks, under one schedule after the other.
+// Shows cuts balanced by FLOPs, dropout, evaluation, and the simulation of a
+// step before it runs.
 //
 //   bazel run //examples/pipeline_gpt
 //
 // Fails if a loss of any schedule, in training or evaluation, differs by a bit
-// from that of one rank: dropout is drawn by sample and layer, not by stage,
-// and gradients add up in the order of the micro-batches.
+// from that of one rank. The bits are equal because dropout is drawn by sample
+// and layer, not by stage, and gradients add up in the order of micro-batches.
 
 #include <cstdio>
 #include <memory>
@@ -46,7 +46,7 @@ absl::StatusOr<actors::JobSpec> MakeJob() {
   text.tokenizer = "chars";
   text.context = kContext;
   base::PosixFileSystem files;
-  // An empty path is a text that comes with Troupe.
+  // An empty path selects the text that is built into Troupe.
   TROUPE_ASSIGN_OR_RETURN(const data::TextSplits splits,
                           data::OpenText(files, /*path=*/"", text,
                                          {/*val_fraction=*/0.02, /*seed=*/0}));
@@ -75,8 +75,8 @@ absl::StatusOr<actors::JobSpec> MakeJob() {
   return spec;
 }
 
-// Cuts the model into as many stages as `schedule` has on two ranks, and says
-// what a step of it costs.
+// Cuts the model into as many stages as `schedule` has on two ranks, and prints
+// the simulated step.
 absl::Status MakePipeline(const std::string& schedule, actors::JobSpec& spec) {
   const nn::TensorSpec input = {{kMicroBatch, kContext}, nn::DType::kI64};
   spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);

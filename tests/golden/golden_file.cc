@@ -12,7 +12,8 @@
 namespace troupe::nn {
 namespace {
 
-// The top 12 bits of each state of Numerical Recipes' generator.
+// The linear congruential generator of Numerical Recipes; returns the top 12
+// bits of each state.
 class Generator {
  public:
   explicit Generator(absl::string_view name) : state_(HashName(name)) {}

@@ -1,5 +1,5 @@
-// Reads the values that tools/golden/make_golden.py wrote with PyTorch, and
-// computes the inputs that it did not store.
+// Reads the expected values that tools/golden/make_golden.py computed with
+// PyTorch, and recomputes the inputs, which are not stored.
 //
 //   GoldenFile golden = *GoldenFile::Open("ops_f64");
 //   std::vector<double> dx = golden.Values("relu/dx");
@@ -24,8 +24,11 @@ namespace troupe::nn {
 
 class GoldenFile {
  public:
-  // tests/golden/<name>.safetensors, from the root of the runfiles.
-  //   kNotFound, kDataLoss: there is no such file, or it is cut short.
+  // Reads tests/golden/<name>.safetensors, relative to the root of the
+  // runfiles.
+  //
+  // Errors: kNotFound, if the file does not exist; kDataLoss, if it is
+  // truncated or its header is not JSON.
   static absl::StatusOr<GoldenFile> Open(absl::string_view name);
 
   const nlohmann::json& spec() const { return spec_; }
@@ -38,16 +41,17 @@ class GoldenFile {
   std::string data_;
 };
 
-// Multiples of scale / 2048 in [-scale, scale), from a generator keyed by
-// `name`: formula() of make_golden.py.
+// Returns pseudorandom multiples of scale / 2048 in [-scale, scale), seeded by
+// `name`, as formula() of make_golden.py does.
 std::vector<double> GoldenInput(absl::string_view name, std::int64_t count,
                                 double scale);
 
-// Classes by the same generator; with `ignore_fifth`, every fifth is -100.
+// Returns labels from the same generator; with `ignore_fifth`, every fifth is
+// -100.
 std::vector<double> GoldenLabels(absl::string_view name, std::int64_t count,
                                  std::int64_t classes, bool ignore_fifth);
 
-// A JSON list of extents.
+// Converts a JSON list of extents.
 Shape ShapeOf(const nlohmann::json& extents);
 
 }  // namespace troupe::nn

@@ -1,5 +1,6 @@
-// Every way of taking a lock of Abseil's, from two threads. Under --config=tsan
-// a way that //third_party/abseil_tsan forgot is reported as a race.
+// Takes Abseil's locks in every possible way, from two threads. A way that
+// //third_party/abseil_tsan does not cover is reported as a race under
+// --config=tsan.
 
 #include <string>
 #include <thread>
@@ -17,8 +18,8 @@ namespace {
 constexpr int kTurns = 200;
 constexpr absl::Duration kLongEnough = absl::Seconds(60);
 
-// Two threads count in turns: `wait` returns with the mutex held once it is the
-// turn of the given thread.
+// Two threads count in turns. `wait` must return with the mutex held, when it
+// is the turn of its thread.
 template <typename Wait>
 void TakeTurns(Wait wait) {
   absl::Mutex mutex;
@@ -105,7 +106,8 @@ TEST(AbseilTsanTest, ReadersAndTryLock) {
   EXPECT_LE(seen, written);
 }
 
-// `wait` returns once the notification has come, at the latest.
+// Expects that `wait` returns only after the notification, and that it orders
+// the read of the value.
 template <typename Wait>
 void WaitForWriter(Wait wait) {
   for (int i = 0; i < kTurns; ++i) {

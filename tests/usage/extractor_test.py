@@ -1,5 +1,5 @@
-"""Small headers with planted mistakes: a compiler must find each of them in
-what usage.py makes of the header, and nothing in what is right."""
+"""Tests usage.py on small headers with planted mistakes: a compiler must report
+each of them in the extracted source, and nothing for correct headers."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ extern const int apples;
 
 
 def header(top="int three = Add(1, 2);", over_class=""):
-    """A header with these lines of code in its comments."""
+    """Returns a header with these lines of code in its comments."""
     def code(text):
         return "\n".join(("//   " + line).rstrip() for line in text.split("\n"))
     return HEADER % (code(top), "// Adds.\n//\n" + code(over_class))
@@ -51,7 +51,7 @@ def header(top="int three = Add(1, 2);", over_class=""):
 class ExtractorTest(unittest.TestCase):
 
     def errors(self, text):
-        """What a compiler says about the usage in nn/add.h."""
+        """Returns the compiler's messages about the usage in nn/add.h."""
         with tempfile.TemporaryDirectory() as root:
             os.mkdir(os.path.join(root, "nn"))
             for path, content in (("nn/add.h", text), ("words.h", WORDS)):
@@ -93,7 +93,7 @@ class ExtractorTest(unittest.TestCase):
         for top in (
             "int three = Ad(1, 2);",                  # no such function
             "int three = Add(1);",                    # an argument is missing
-            "int sum = Add(pears, 2);",               # nobody's word
+            "int sum = Add(pears, 2);",               # not declared
             "int three = Add(1, 2)",                  # half a statement
             "int three = Add(1,\n2);  // one and\ntwo",    # wrapped
             "... add numbers ...",                    # prose

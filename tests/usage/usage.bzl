@@ -1,4 +1,4 @@
-"""Compiles the usage that headers show: see usage.py for what that is.
+"""Compiles the usage examples of headers, as usage.py extracts them.
 
     cc_usage(
         name = "usage",
@@ -6,11 +6,11 @@
         deps = ["//tools:trainer"],
     )
 
-Takes the headers of all that `deps` depends on, those of tests/ left out, and
-makes one source for each folder of headers, or for several: a folder without
-words of its own goes with the one above it. So a new header is compiled without
-being named here; usage_test.sh says where one is out of reach. What the sources
-include, their folder and that of the words may choose freely among `deps`.
+Takes the headers of all targets that `deps` depends on, except those of tests/,
+and makes one source for each folder of headers that has a file among `words`. A
+folder without one is compiled with the folder above it. A new header is
+therefore compiled without being named here; usage_test.sh names those that no
+target reaches. Headers and words may include whatever `deps` provides.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -45,7 +45,7 @@ def _aspect_impl(target, ctx):
 _usage_aspect = aspect(implementation = _aspect_impl, attr_aspects = ["deps"])
 
 def _folder_with_words(folder, words):
-    """Returns the folder, or the one above it whose words it shares."""
+    """Returns the nearest folder, from this one up, that has words."""
     names = [file.basename for file in words]
     parts = folder.split("/")
     for count in range(len(parts), 0, -1):
@@ -98,7 +98,7 @@ def _impl(ctx):
         name = folder.replace("/", "_")
         words = [file for file in ctx.files.words if file.basename == name + ".h"]
         _, outputs = cc_common.compile(
-            # Two targets may have headers of one folder.
+            # Includes the label, since two targets may compile one folder.
             name = ctx.label.name + "_" + name,
             actions = ctx.actions,
             feature_configuration = features,
@@ -106,7 +106,7 @@ def _impl(ctx):
             srcs = [_source(ctx, folder, files, words)],
             private_hdrs = headers + words,
             compilation_contexts = [cc_info.compilation_context],
-            # No warnings, least of all of what is not used; nobody runs it.
+            # No warnings, since most variables are unused; the code never runs.
             user_compile_flags = ["-w", "-O0", "-g0"],
             disallow_pic_outputs = True,
         )
@@ -119,7 +119,7 @@ def _impl(ctx):
         for file in files
     ])))
     return [
-        # Whoever needs the list waits for the objects.
+        # The objects are outputs too, so that using the list compiles them.
         DefaultInfo(
             files = depset([compiled] + objects),
             runfiles = ctx.runfiles(files = [compiled] + objects),
@@ -130,11 +130,11 @@ cc_usage = rule(
     implementation = _impl,
     attrs = {
         "deps": attr.label_list(aspects = [_usage_aspect]),
-        # The folders whose headers are compiled; none: all.
+        # Folders whose headers are compiled; empty: all.
         "folders": attr.string_list(),
-        # Folders that are left out.
+        # Folders whose headers are not compiled.
         "but_folders": attr.string_list(),
-        # What usage leaves to its reader, one header for each folder.
+        # Headers that declare names for the usage, at most one per folder.
         "words": attr.label_list(allow_files = [".h"]),
         "_cc_toolchain": attr.label(
             default = "@bazel_tools//tools/cpp:current_cc_toolchain",

@@ -1,34 +1,34 @@
-"""Usage in the comments of headers, as sources that a compiler can read.
+"""Extracts the usage examples in comments of headers into compilable sources.
 
     usage.py source [--words=WORDS.h] HEADER...      prints one source
-    usage.py missing ROOT LIST.txt... [HEADER...]    says which were forgotten
+    usage.py missing ROOT LIST.txt... [HEADER...]    names forgotten headers
 
-The lists are of headers whose usage is compiled; HEADER... are others under ROOT,
-with which it is in order that theirs is not; FOLDER/ stands for all of its headers.
+Each LIST.txt names headers whose usage is compiled. HEADER... are headers under
+ROOT whose usage need not be; FOLDER/ stands for all headers of a folder.
 
-In the comment at the top of a header, and in one that stands over a class, what
-is indented by three columns is code, and what is indented by five or more is a
-picture, a table or a list. A block of code ends where text comes between. Each
-becomes the body of a function, except the classes and functions that it
-defines: they stand before it. All of it lives in a namespace of its own within
-that of the header,
+In the comment at the top of a header, and in one over a class, lines indented
+by three columns are code, and lines indented by five or more are a picture, a
+table or a list. A block of code ends at the next line of text. Each block
+becomes the body of a function; the classes and functions that it defines are
+put before it. All of this is in a namespace of its own within that of the
+header,
 
     troupe::nn::usage::tape_h       for nn/autograd/tape.h
 
-which is where WORDS.h declares what a block leaves to its reader; names for all
-headers of the folder are in troupe::nn::usage.
+in which WORDS.h declares the names that a block leaves undeclared. Names for
+all headers of the folder are in troupe::nn::usage.
 """
 
 import os
 import re
 import sys
 
-# A folder whose headers no user includes.
+# Folders whose headers no user includes.
 PRIVATE = ("tests/",)
 
 CLASS = re.compile(r"(template <[^;{]*>\s)?(class|struct)\b")
 
-# What a block returns, whatever that is.
+# Result type of every block: constructible from any returned value.
 PREAMBLE = """\
 namespace {
 struct UsageResult {
@@ -62,7 +62,7 @@ def comments_of(lines):
 
 
 def runs_of(first, comment):
-    """Yields (number, lines) of what is indented, empty lines included."""
+    """Yields (number, lines) of each indented run, empty lines included."""
     run, number = [], None
     for offset, line in enumerate(comment + ["// end"]):
         if re.match(r"//   ", line):
@@ -79,7 +79,7 @@ def runs_of(first, comment):
 
 
 def blocks_of(lines):
-    """The blocks of code of a header."""
+    """Returns the blocks of code of a header."""
     return [
         Block(number, [line[3:] for line in run])
         for first, comment in comments_of(lines)
@@ -89,10 +89,10 @@ def blocks_of(lines):
 
 
 def begins_definition(line):
-    """Whether a class or a function is defined from this line on."""
+    """Returns whether the definition of a class or function begins here."""
     if re.match(r"(class|struct|template|enum)\b", line):
         return True
-    # Type, name, parameters: no call, no control flow, no lambda.
+    # Matches type, name and parameters, but no call, control flow or lambda.
     return bool(
         re.match(r"(?!else|return)[\w:<>,&* ]+ [&*]*[\w:]+\([^\[;]*\)"
                  r"( const)?( override)? \{$", line))
@@ -113,7 +113,7 @@ def split(block):
 
 
 def numbered(lines, path):
-    """The lines, with the places that a compiler is to name."""
+    """Returns the lines, with #line directives that name the header."""
     text, last = [], None
     for number, line in lines:
         if last is None or number != last + 1:
@@ -124,7 +124,7 @@ def numbered(lines, path):
 
 
 def namespace_of(lines):
-    """The widest namespace of a header that it opens at once."""
+    """Returns the first troupe namespace that a header opens."""
     for line in lines:
         found = re.match(r"namespace (troupe[\w:]*) \{", line)
         if found:
@@ -137,7 +137,7 @@ def includes_itself(block, path):
 
 
 def usage_of(path, lines):
-    """The source of one header's blocks, without its includes."""
+    """Returns the source of one header's blocks, without includes."""
     stem = os.path.splitext(os.path.basename(path))[0]
     text = []
     for block in blocks_of(lines):
@@ -172,8 +172,8 @@ def read_lines(path):
 
 
 def headers_under(root):
-    """The headers of a workspace that show usage, by path; without those of
-    other workspaces in it."""
+    """Yields the paths of a workspace's headers that show usage; leaves out
+    other workspaces inside it."""
     for folder, folders, names in os.walk(root):
         if folder != root and "WORKSPACE" in names:
             folders.clear()
@@ -191,7 +191,7 @@ def headers_under(root):
 
 
 def missing(root, compiled, excused=()):
-    """What to say about headers whose usage is not compiled."""
+    """Returns a message for each header whose usage is not compiled."""
     shown = set(headers_under(root))
     folders = tuple(e for e in excused if e.endswith("/"))
     excused_here = {path for path in shown if path.startswith(folders)}

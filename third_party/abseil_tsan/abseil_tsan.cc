@@ -181,8 +181,8 @@ WRAPPED(bool, WaitWithDeadline,
   return RealWaitWithDeadline(cv, mu, deadline);
 }
 
-// What follows has atomics in the archive beside its locks, and the sanitizer
-// sees neither end of them, or only one.
+// The functions below also use atomics inside the archive, of which the
+// sanitizer sees neither end, or only one.
 
 // HasBeenNotified() is inline: it acquires the flag, which follows the mutex.
 void* FlagOf(const Notification* notification) {

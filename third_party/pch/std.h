@@ -1,7 +1,7 @@
-// What most sources include of the standard library and of Abseil: two thirds
-// of what the compiler reads. Compiled once, by precompiled_header().
+// Headers of the standard library and of Abseil that most sources include: two
+// thirds of what the compiler reads. precompiled_header() compiles them once.
 //
-// A source includes what it uses all the same (tests/style/includes.py).
+// A source still includes everything that it uses (tests/style/includes.py).
 
 #ifndef THIRD_PARTY_PCH_STD_H_
 #define THIRD_PARTY_PCH_STD_H_

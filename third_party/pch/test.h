@@ -1,7 +1,7 @@
-// What most tests include besides std.h. Compiled once, by
-// precompiled_header().
+// The headers that most tests include besides those of std.h.
+// precompiled_header() compiles them once.
 //
-// A test includes what it uses all the same (tests/style/includes.py).
+// A test still includes everything that it uses (tests/style/includes.py).
 
 #ifndef THIRD_PARTY_PCH_TEST_H_
 #define THIRD_PARTY_PCH_TEST_H_

@@ -1,4 +1,4 @@
-// What usage in actors/ leaves to its reader.
+// Declares names that the usage comments in actors/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_ACTORS_H_
 #define TESTS_USAGE_WORDS_ACTORS_H_
@@ -69,7 +69,7 @@ extern JobResult result;
 extern absl::Status status;
 extern const data::DataSplits splits;
 
-// What an actor and its spawner have at hand.
+// Variables that the code of an actor, or the code that spawns one, can use.
 extern caf::actor_system& system;
 extern LoaderActor::stateful_pointer<LoaderState> self;
 extern const RankContextPtr context;

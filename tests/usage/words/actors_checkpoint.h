@@ -1,4 +1,5 @@
-// What usage in actors/checkpoint/ leaves to its reader.
+// Declares names that the usage comments in actors/checkpoint/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_ACTORS_CHECKPOINT_H_
 #define TESTS_USAGE_WORDS_ACTORS_CHECKPOINT_H_

@@ -1,4 +1,4 @@
-// What usage in actors/cluster/ leaves to its reader.
+// Declares names that the usage comments in actors/cluster/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_ACTORS_CLUSTER_H_
 #define TESTS_USAGE_WORDS_ACTORS_CLUSTER_H_

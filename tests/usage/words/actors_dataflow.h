@@ -1,4 +1,4 @@
-// What usage in actors/dataflow/ leaves to its reader.
+// Declares names that the usage comments in actors/dataflow/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_ACTORS_DATAFLOW_H_
 #define TESTS_USAGE_WORDS_ACTORS_DATAFLOW_H_

@@ -1,4 +1,4 @@
-// What usage in actors/engine/ leaves to its reader.
+// Declares names that the usage comments in actors/engine/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_ACTORS_ENGINE_H_
 #define TESTS_USAGE_WORDS_ACTORS_ENGINE_H_

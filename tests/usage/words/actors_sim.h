@@ -1,4 +1,4 @@
-// What usage in actors/sim/ leaves to its reader.
+// Declares names that the usage comments in actors/sim/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_ACTORS_SIM_H_
 #define TESTS_USAGE_WORDS_ACTORS_SIM_H_

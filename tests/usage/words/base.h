@@ -1,4 +1,4 @@
-// What usage in base/ leaves to its reader.
+// Declares names that the usage comments in base/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_BASE_H_
 #define TESTS_USAGE_WORDS_BASE_H_

@@ -1,4 +1,4 @@
-// What usage in base/cuda/ leaves to its reader.
+// Declares names that the usage comments in base/cuda/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_BASE_CUDA_H_
 #define TESTS_USAGE_WORDS_BASE_CUDA_H_

@@ -1,4 +1,5 @@
-// What usage in base/cuda/emulated/ leaves to its reader.
+// Declares names that the usage comments in base/cuda/emulated/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_BASE_CUDA_EMULATED_H_
 #define TESTS_USAGE_WORDS_BASE_CUDA_EMULATED_H_

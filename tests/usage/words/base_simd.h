@@ -1,4 +1,4 @@
-// What usage in base/simd/ leaves to its reader.
+// Declares names that the usage comments in base/simd/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_BASE_SIMD_H_
 #define TESTS_USAGE_WORDS_BASE_SIMD_H_

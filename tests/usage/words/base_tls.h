@@ -1,4 +1,4 @@
-// What usage in base/tls/ leaves to its reader.
+// Declares names that the usage comments in base/tls/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_BASE_TLS_H_
 #define TESTS_USAGE_WORDS_BASE_TLS_H_

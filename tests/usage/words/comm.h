@@ -1,4 +1,4 @@
-// What usage in comm/ leaves to its reader.
+// Declares names that the usage comments in comm/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_H_
 #define TESTS_USAGE_WORDS_COMM_H_

@@ -1,4 +1,4 @@
-// What usage in comm/connect/ leaves to its reader.
+// Declares names that the usage comments in comm/connect/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_CONNECT_H_
 #define TESTS_USAGE_WORDS_COMM_CONNECT_H_

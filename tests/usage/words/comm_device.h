@@ -1,4 +1,4 @@
-// What usage in comm/device/ leaves to its reader.
+// Declares names that the usage comments in comm/device/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_DEVICE_H_
 #define TESTS_USAGE_WORDS_COMM_DEVICE_H_

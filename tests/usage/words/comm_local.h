@@ -1,4 +1,4 @@
-// What usage in comm/local/ leaves to its reader.
+// Declares names that the usage comments in comm/local/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_LOCAL_H_
 #define TESTS_USAGE_WORDS_COMM_LOCAL_H_

@@ -1,4 +1,4 @@
-// What usage in comm/mpi/ leaves to its reader.
+// Declares names that the usage comments in comm/mpi/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_MPI_H_
 #define TESTS_USAGE_WORDS_COMM_MPI_H_

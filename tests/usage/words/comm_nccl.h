@@ -1,4 +1,4 @@
-// What usage in comm/nccl/ leaves to its reader.
+// Declares names that the usage comments in comm/nccl/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_NCCL_H_
 #define TESTS_USAGE_WORDS_COMM_NCCL_H_

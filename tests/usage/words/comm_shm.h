@@ -1,4 +1,4 @@
-// What usage in comm/shm/ leaves to its reader.
+// Declares names that the usage comments in comm/shm/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_SHM_H_
 #define TESTS_USAGE_WORDS_COMM_SHM_H_

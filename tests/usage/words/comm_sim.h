@@ -1,4 +1,4 @@
-// What usage in comm/sim/ leaves to its reader.
+// Declares names that the usage comments in comm/sim/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_SIM_H_
 #define TESTS_USAGE_WORDS_COMM_SIM_H_

@@ -1,4 +1,4 @@
-// What usage in comm/spanning/ leaves to its reader.
+// Declares names that the usage comments in comm/spanning/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_SPANNING_H_
 #define TESTS_USAGE_WORDS_COMM_SPANNING_H_
@@ -47,7 +47,7 @@ extern const nn::Tensor payload;
 namespace courier_h {
 extern const std::uint64_t lane;
 extern const Frame frame, offer_frame;
-extern const char* const bytes;  // of the frame
+extern const char* const bytes;  // payload of the frame
 extern const nn::Tensor memory;
 extern const std::function<void(const absl::Status&)> told;
 }  // namespace courier_h

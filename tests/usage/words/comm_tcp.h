@@ -1,4 +1,4 @@
-// What usage in comm/tcp/ leaves to its reader.
+// Declares names that the usage comments in comm/tcp/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_COMM_TCP_H_
 #define TESTS_USAGE_WORDS_COMM_TCP_H_

@@ -1,4 +1,4 @@
-// What usage in data/ leaves to its reader.
+// Declares names that the usage comments in data/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_DATA_H_
 #define TESTS_USAGE_WORDS_DATA_H_

@@ -1,4 +1,4 @@
-// What usage in data/images/ leaves to its reader.
+// Declares names that the usage comments in data/images/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_DATA_IMAGES_H_
 #define TESTS_USAGE_WORDS_DATA_IMAGES_H_

@@ -1,4 +1,4 @@
-// What usage in data/text/ leaves to its reader.
+// Declares names that the usage comments in data/text/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_DATA_TEXT_H_
 #define TESTS_USAGE_WORDS_DATA_TEXT_H_

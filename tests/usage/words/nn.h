@@ -1,4 +1,4 @@
-// What usage in nn/ leaves to its reader.
+// Declares names that the usage comments in nn/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_H_
 #define TESTS_USAGE_WORDS_NN_H_

@@ -1,4 +1,4 @@
-// What usage in nn/arena/ leaves to its reader.
+// Declares names that the usage comments in nn/arena/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_ARENA_H_
 #define TESTS_USAGE_WORDS_NN_ARENA_H_

@@ -1,4 +1,4 @@
-// What usage in nn/autograd/ leaves to its reader.
+// Declares names that the usage comments in nn/autograd/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_AUTOGRAD_H_
 #define TESTS_USAGE_WORDS_NN_AUTOGRAD_H_
@@ -31,7 +31,7 @@ extern absl::Status status;
 namespace buffer_h {
 extern const std::int64_t channels;
 extern const Tensor delta;
-// Module has this method.
+// Stands for the method of Module.
 Buffer& DeclareBuffer(const std::string& name, const Shape& shape,
                       double initial);
 }  // namespace buffer_h
@@ -48,7 +48,7 @@ extern const Batch batch;
 
 namespace initializer_h {
 extern const double bound;
-// Module has this method.
+// Stands for the method of Module.
 Parameter& Declare(const std::string& name, const Shape& shape,
                    const Initializer& initializer);
 }  // namespace initializer_h
@@ -56,7 +56,7 @@ Parameter& Declare(const std::string& name, const Shape& shape,
 namespace parameter_h {
 extern const std::int64_t in, out;
 extern const double bound;
-// Module has this method.
+// Stands for the method of Module.
 Parameter& Declare(const std::string& name, const Shape& shape,
                    const Initializer& initializer);
 }  // namespace parameter_h

@@ -1,4 +1,4 @@
-// What usage in nn/generate/ leaves to its reader.
+// Declares names that the usage comments in nn/generate/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_GENERATE_H_
 #define TESTS_USAGE_WORDS_NN_GENERATE_H_

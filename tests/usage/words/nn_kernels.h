@@ -1,4 +1,4 @@
-// What usage in nn/kernels/ leaves to its reader.
+// Declares names that the usage comments in nn/kernels/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_H_

@@ -1,4 +1,4 @@
-// What usage in nn/kernels/cuda/ leaves to its reader.
+// Declares names that the usage comments in nn/kernels/cuda/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_CUDA_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_CUDA_H_
@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "nn/tensor/caching_allocator.h"
 
-// Where the CUDA toolkit is there.
+// Declared only in builds that include the headers of the CUDA toolkit.
 #ifdef NN_KERNELS_CUDA_KERNEL_PARTS_CUDA_OPS_H_
 namespace troupe::nn::cuda::usage {
 extern absl::Status status;

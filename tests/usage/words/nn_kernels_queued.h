@@ -1,4 +1,5 @@
-// What usage in nn/kernels/queued/ leaves to its reader.
+// Declares names that the usage comments in nn/kernels/queued/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_QUEUED_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_QUEUED_H_

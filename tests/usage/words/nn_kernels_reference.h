@@ -1,4 +1,5 @@
-// What usage in nn/kernels/reference/ leaves to its reader.
+// Declares names that the usage comments in nn/kernels/reference/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_REFERENCE_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_REFERENCE_H_

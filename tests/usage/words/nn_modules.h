@@ -1,4 +1,4 @@
-// What usage in nn/modules/ leaves to its reader.
+// Declares names that the usage comments in nn/modules/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_MODULES_H_
 #define TESTS_USAGE_WORDS_NN_MODULES_H_

@@ -1,4 +1,4 @@
-// What usage in nn/ops/ leaves to its reader.
+// Declares names that the usage comments in nn/ops/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_OPS_H_
 #define TESTS_USAGE_WORDS_NN_OPS_H_

@@ -1,4 +1,4 @@
-// What usage in nn/optim/ leaves to its reader.
+// Declares names that the usage comments in nn/optim/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_OPTIM_H_
 #define TESTS_USAGE_WORDS_NN_OPTIM_H_

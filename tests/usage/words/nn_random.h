@@ -1,4 +1,4 @@
-// What usage in nn/random/ leaves to its reader.
+// Declares names that the usage comments in nn/random/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_RANDOM_H_
 #define TESTS_USAGE_WORDS_NN_RANDOM_H_

@@ -1,4 +1,4 @@
-// What usage in nn/serialize/ leaves to its reader.
+// Declares names that the usage comments in nn/serialize/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_SERIALIZE_H_
 #define TESTS_USAGE_WORDS_NN_SERIALIZE_H_

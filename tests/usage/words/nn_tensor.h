@@ -1,4 +1,4 @@
-// What usage in nn/tensor/ leaves to its reader.
+// Declares names that the usage comments in nn/tensor/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_NN_TENSOR_H_
 #define TESTS_USAGE_WORDS_NN_TENSOR_H_

@@ -1,4 +1,4 @@
-// What usage in pipeline/ leaves to its reader.
+// Declares names that the usage comments in pipeline/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_PIPELINE_H_
 #define TESTS_USAGE_WORDS_PIPELINE_H_

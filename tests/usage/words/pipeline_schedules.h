@@ -1,4 +1,5 @@
-// What usage in pipeline/schedules/ leaves to its reader.
+// Declares names that the usage comments in pipeline/schedules/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_PIPELINE_SCHEDULES_H_
 #define TESTS_USAGE_WORDS_PIPELINE_SCHEDULES_H_

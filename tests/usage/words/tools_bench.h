@@ -1,4 +1,4 @@
-// What usage in tools/bench/ leaves to its reader.
+// Declares names that the usage comments in tools/bench/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_BENCH_H_
 #define TESTS_USAGE_WORDS_TOOLS_BENCH_H_

@@ -1,4 +1,5 @@
-// What usage in tools/bench/collectives/ leaves to its reader.
+// Declares names that the usage comments in tools/bench/collectives/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_BENCH_COLLECTIVES_H_
 #define TESTS_USAGE_WORDS_TOOLS_BENCH_COLLECTIVES_H_

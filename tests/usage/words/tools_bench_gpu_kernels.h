@@ -1,4 +1,5 @@
-// What usage in tools/bench/gpu_kernels/ leaves to its reader.
+// Declares names that the usage comments in tools/bench/gpu_kernels/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_BENCH_GPU_KERNELS_H_
 #define TESTS_USAGE_WORDS_TOOLS_BENCH_GPU_KERNELS_H_

@@ -1,4 +1,5 @@
-// What usage in tools/bench/pipeline/ leaves to its reader.
+// Declares names that the usage comments in tools/bench/pipeline/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_BENCH_PIPELINE_H_
 #define TESTS_USAGE_WORDS_TOOLS_BENCH_PIPELINE_H_

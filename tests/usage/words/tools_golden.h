@@ -1,4 +1,4 @@
-// What usage in tools/golden/ leaves to its reader.
+// Declares names that the usage comments in tools/golden/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_GOLDEN_H_
 #define TESTS_USAGE_WORDS_TOOLS_GOLDEN_H_

@@ -1,4 +1,4 @@
-// What usage in tools/network/ leaves to its reader.
+// Declares names that the usage comments in tools/network/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_NETWORK_H_
 #define TESTS_USAGE_WORDS_TOOLS_NETWORK_H_

@@ -1,4 +1,4 @@
-// What usage in tools/profile/ leaves to its reader.
+// Declares names that the usage comments in tools/profile/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_PROFILE_H_
 #define TESTS_USAGE_WORDS_TOOLS_PROFILE_H_

@@ -1,4 +1,4 @@
-// What usage in tools/report/ leaves to its reader.
+// Declares names that the usage comments in tools/report/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_REPORT_H_
 #define TESTS_USAGE_WORDS_TOOLS_REPORT_H_

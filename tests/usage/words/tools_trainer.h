@@ -1,4 +1,4 @@
-// What usage in tools/trainer/ leaves to its reader.
+// Declares names that the usage comments in tools/trainer/ leave undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_H_
 #define TESTS_USAGE_WORDS_TOOLS_TRAINER_H_
@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/planning/step_prediction.h"
 #include "actors/spec/job_spec.h"
@@ -23,9 +22,11 @@
 #include "base/tls/certificates.h"
 #include "comm/tcp/tls_stream.h"
 #include "data/registry.h"
-#include "tools/trainer/commands/command_line.h"
+#include "tools/trainer/commands/command.h"
 #include "tools/trainer/commands/help.h"
+#include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/doctor/doctor_command.h"
 #include "tools/trainer/doctor/doctor_machine.h"
 #include "tools/trainer/launch/launchers.h"
 #include "tools/trainer/launch/variables.h"
@@ -46,10 +47,21 @@ extern const actors::JobSpec spec;
 extern const std::unique_ptr<actors::Job> job;
 extern const Progress progress;
 
-namespace command_line_h {
+namespace command_h {
+std::string ExportHelp();
+int RunExport(const std::vector<std::string>& arguments,
+              const CommandContext& context);
+}  // namespace command_h
+
+namespace commands_h {
 extern int argc;
 extern char** argv;
-}  // namespace command_line_h
+extern const CommandContext context;
+}  // namespace commands_h
+
+namespace train_options_h {
+extern const std::vector<std::string> arguments;
+}
 
 namespace arguments_h {
 extern const std::vector<std::string> arguments;
@@ -82,9 +94,7 @@ extern const actors::ChromeTrace trace;
 
 namespace saved_run_h {
 extern Arguments left;
-extern LoadedConfig loaded;
 extern const data::DataSplits splits;
-extern actors::Checkpoint saved;
 extern const int threads;
 }  // namespace saved_run_h
 

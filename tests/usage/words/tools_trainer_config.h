@@ -1,4 +1,5 @@
-// What usage in tools/trainer/config/ leaves to its reader.
+// Declares names that the usage comments in tools/trainer/config/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_CONFIG_H_
 #define TESTS_USAGE_WORDS_TOOLS_TRAINER_CONFIG_H_

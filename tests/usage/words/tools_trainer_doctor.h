@@ -1,4 +1,5 @@
-// What usage in tools/trainer/doctor/ leaves to its reader.
+// Declares names that the usage comments in tools/trainer/doctor/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_DOCTOR_H_
 #define TESTS_USAGE_WORDS_TOOLS_TRAINER_DOCTOR_H_

@@ -1,4 +1,5 @@
-// What usage in tools/trainer/launch/ leaves to its reader.
+// Declares names that the usage comments in tools/trainer/launch/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_
 #define TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_

@@ -1,4 +1,5 @@
-// What usage in tools/trainer/metrics/ leaves to its reader.
+// Declares names that the usage comments in tools/trainer/metrics/ leave
+// undeclared.
 
 #ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_METRICS_H_
 #define TESTS_USAGE_WORDS_TOOLS_TRAINER_METRICS_H_
