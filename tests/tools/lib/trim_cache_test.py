@@ -68,13 +68,13 @@ class TrimCacheTest(unittest.TestCase):
 
     def test_a_precompiled_header_stays_a_week_longer(self):
         day = 24 * 3600
-        self.file("old_gcc", read=0, written=0, begins=b"gpch")
-        self.file("gcc", read=8 * day, written=0, begins=b"gpch")
-        self.file("clang", read=8 * day, written=0, begins=b"CPCH")
+        self.file("old_by_gcc", read=0, written=0, begins=b"gpch")
+        self.file("by_gcc", read=8 * day, written=0, begins=b"gpch")
+        self.file("by_clang", read=8 * day, written=0, begins=b"CPCH")
         for index in range(3):
             self.file(f"object{index}", read=10 * day + index, written=0)
         self.trim(kilobytes=4)
-        self.assertEqual(self.left(), {"gcc", "clang", "object2"})
+        self.assertEqual(self.left(), {"by_gcc", "by_clang", "object2"})
 
     def test_an_action_goes_with_its_outputs(self):
         gone, stays = "a" * 64, "b" * 64
