@@ -1,8 +1,9 @@
 // The properties of each kind of collective, as one row of data. Collectives
 // are printed, checked, signed, cut into blocks and handed to NCCL by these
-// rows: a kind that moves whole blocks, as all kinds do so far, needs its
-// enumerator and constructor (communicator.h), a row here, and one in the table
-// of NCCL's calls (nccl/nccl_calls.cc).
+// rows: a kind needs its enumerator and constructor (communicator.h), a row
+// here, and one in the table of NCCL's calls (nccl/nccl_calls.cc). One that
+// moves blocks as no other kind does also needs their flow (flow.h), and a
+// column here that tells it from the others.
 //
 //   const CollectiveRule& rule = RuleOf(CollectiveKind::kReduceScatter);
 //   rule.name;        // "reduce_scatter"

@@ -6,8 +6,8 @@
 //   layer.numbers = {2};
 //   std::unique_ptr<Module> pool = kind->make(layer);
 //
-// To add a kind, add an entry; help, errors and the configuration's page
-// follow.
+// To add a kind, add an entry; errors follow. The help of model.layers
+// (tools/trainer/config/model_kinds.cc) repeats the words.
 
 #ifndef NN_MODELS_LAYER_KINDS_H_
 #define NN_MODELS_LAYER_KINDS_H_
