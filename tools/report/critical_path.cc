@@ -137,10 +137,8 @@ class PathFinder {
   // Returns the rank that launched a collective last.
   int LastRankOf(const Bar& bar) const {
     const double launch = run_.LastLaunch(bar);
-    for (const int member : shape_.MembersOf(bar)) {
-      Bar other = bar;
-      other.rank = member;
-      if (run_.LaunchOf(other) == launch) return member;
+    for (const Bar& part : shape_.PartsOf(bar)) {
+      if (run_.LaunchOf(part) == launch) return part.rank;
     }
     return bar.rank;
   }

@@ -1,6 +1,9 @@
 #include "tools/report/run_shape.h"
 
+#include "absl/algorithm/container.h"
 #include "pipeline/action_rules.h"
+#include "pipeline/group_id.h"
+#include "pipeline/mesh.h"
 
 namespace troupe::tools {
 
@@ -25,8 +28,30 @@ std::optional<RunShape::Source> RunShape::InputOf(const Bar& bar) const {
   return source;
 }
 
-std::vector<int> RunShape::MembersOf(const Bar& collective) const {
-  return plan_.mesh.Group(collective.rank, pipeline::GroupOf(collective.kind));
+std::vector<Bar> RunShape::PartsOf(const Bar& collective) const {
+  std::vector<Bar> parts;
+  const pipeline::GroupId group = pipeline::GroupOf(collective.kind);
+  if (!pipeline::IsTied(group)) {
+    for (const int rank : plan_.mesh.Group(collective.rank, group)) {
+      parts.push_back(collective);
+      parts.back().rank = rank;
+    }
+    return parts;
+  }
+  const pipeline::TieMember own = {StageOf(collective), collective.index};
+  for (const pipeline::Tie& tie : ties_) {
+    if (!absl::c_linear_search(tie.members, own)) continue;
+    for (const pipeline::TieMember& member : tie.members) {
+      const pipeline::StagePlace& place = placement_[member.stage];
+      parts.push_back(collective);
+      parts.back().rank =
+          plan_.mesh.RankWith(collective.rank, pipeline::kPpAxis, place.pp);
+      parts.back().chunk = place.chunk;
+      parts.back().index = member.bucket;
+    }
+    return parts;
+  }
+  return {collective};
 }
 
 }  // namespace troupe::tools

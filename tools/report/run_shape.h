@@ -4,7 +4,7 @@
 //   const RunShape shape(plan);
 //   shape.StageOf(bar);                 // 3
 //   if (auto source = shape.InputOf(bar)) Find(*source);
-//   for (int rank : shape.MembersOf(bar)) Tell(rank);
+//   for (const Bar& part : shape.PartsOf(bar)) Wait(part.rank);
 //
 // Threads may share a constant RunShape. The plan must outlive it.
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pipeline/plan.h"
+#include "pipeline/ties.h"
 #include "tools/report/trace_reader.h"
 
 namespace troupe::tools {
@@ -22,7 +23,9 @@ namespace troupe::tools {
 class RunShape {
  public:
   explicit RunShape(const pipeline::Plan& plan)
-      : plan_(plan), placement_(plan.placement()) {}
+      : plan_(plan),
+        placement_(plan.placement()),
+        ties_(pipeline::TiesOf(plan.stages)) {}
 
   int ranks() const { return plan_.mesh.size(); }
   int stages() const { return static_cast<int>(placement_.size()); }
@@ -49,12 +52,15 @@ class RunShape {
   // a receive; none for other bars, and if the input needs no other stage.
   std::optional<Source> InputOf(const Bar& bar) const;
 
-  // Returns the ranks of a collective, including its own.
-  std::vector<int> MembersOf(const Bar& collective) const;
+  // Returns the bars of all ranks of a collective, with the times of
+  // `collective`. Ranks that sum a tied bucket hold it under numbers of their
+  // own (pipeline/ties.h).
+  std::vector<Bar> PartsOf(const Bar& collective) const;
 
  private:
   const pipeline::Plan& plan_;
   const pipeline::Placement placement_;
+  const std::vector<pipeline::Tie> ties_;
 };
 
 }  // namespace troupe::tools

@@ -110,10 +110,8 @@ std::optional<double> RunTimeline::LaunchOf(const Bar& collective) const {
 
 double RunTimeline::LastLaunch(const Bar& collective) const {
   double last = collective.begin;
-  Bar other = collective;
-  for (const int member : shape_.MembersOf(collective)) {
-    other.rank = member;
-    if (const auto launch = LaunchOf(other)) last = std::max(last, *launch);
+  for (const Bar& part : shape_.PartsOf(collective)) {
+    if (const auto launch = LaunchOf(part)) last = std::max(last, *launch);
   }
   // Other hosts' clocks may be ahead.
   return std::min(last, collective.end);

@@ -9,6 +9,7 @@
 #define TESTS_TOOLS_REPORT_MADE_RUN_H_
 
 #include <string>
+#include <utility>
 
 #include "nn/tensor/dtype.h"
 #include "nn/tensor/shape.h"
@@ -66,7 +67,8 @@ inline pipeline::Plan OneRank() {
 
 // Bars of step 7, in microseconds.
 struct MadeRun {
-  MadeRun(int dp, int pp) : plan(PlanOf(dp, pp)), shape(plan) {}
+  MadeRun(int dp, int pp) : MadeRun(PlanOf(dp, pp)) {}
+  explicit MadeRun(pipeline::Plan of) : plan(std::move(of)), shape(plan) {}
   MadeRun(const MadeRun&) = delete;  // `shape` refers to `plan`
   MadeRun& operator=(const MadeRun&) = delete;
 

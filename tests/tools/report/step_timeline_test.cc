@@ -67,6 +67,38 @@ TEST(StepTimelineTest, WhatTheComputeStrandReducesItselfIsNeverHidden) {
   EXPECT_EQ(SpansOf(run, 1), "F 0-20, B 20-34, exposed 34-40, B 40-42");
 }
 
+// Two stages share "wte.weight": bucket 1 of the first, bucket 0 of the second.
+pipeline::Plan TiedStages() {
+  pipeline::Plan plan = PlanOf(/*dp=*/1, /*pp=*/2);
+  plan.stages[0].parameters = {"wte.weight", "h0.weight"};
+  plan.stages[0].buckets = {{1}, {0}};
+  plan.stages[1].parameters = {"wte.weight"};
+  plan.stages[1].buckets = {{0}};
+  return plan;
+}
+
+TEST(StepTimelineTest, ASumOverStagesWaitsForTheStageThatComesLast) {
+  MadeRun run(TiedStages());
+  run.Add(0, "F0", 0, 10).Add(0, "B0", 10, 20).AddComm(0, "TR1", 20, 60);
+  run.Add(0, "UP1", 60, 62);
+  run.Add(1, "F0", 0, 30).Add(1, "B0", 30, 50).AddComm(1, "TR0", 50, 60);
+  run.Add(1, "UP0", 60, 62);
+  EXPECT_EQ(SpansOf(run, 0),
+            "F 0-10, B 10-20, peers 20-50, exposed 50-60, UP 60-62");
+  EXPECT_EQ(SpansOf(run, 1), "F 0-30, B 30-50, exposed 50-60, UP 60-62");
+
+  const Bar sum = run.trace.bars[2];
+  const std::vector<Bar> parts = run.shape.PartsOf(sum);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].rank, 0);
+  EXPECT_EQ(parts[0].index, 1);
+  EXPECT_EQ(parts[1].rank, 1);
+  EXPECT_EQ(parts[1].index, 0);
+  Bar unknown = sum;
+  unknown.index = 5;
+  EXPECT_EQ(run.shape.PartsOf(unknown).size(), 1u);
+}
+
 TEST(StepTimelineTest, AnUpdateInTheMiddleOfABackwardIsAnUpdate) {
   MadeRun run(/*dp=*/1, /*pp=*/1);
   run.Add(0, "B0", 0, 30).Add(0, "UP1", 10, 14).Add(0, "UP0", 30, 31);

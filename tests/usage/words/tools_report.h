@@ -59,7 +59,7 @@ void Print(const std::string& note);
 namespace run_shape_h {
 extern const Bar bar;
 void Find(const RunShape::Source& source);
-void Tell(int rank);
+void Wait(int rank);
 }  // namespace run_shape_h
 
 namespace step_json_h {
