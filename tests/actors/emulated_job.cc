@@ -13,15 +13,8 @@ using nn::cuda::EmulatedWorld;
 
 JobSpec EmulatedLeNetJob(const std::string& device, int dp, int pp,
                          std::int64_t steps) {
-  JobSpec spec = TinyCnnJob(dp, steps);
+  JobSpec spec = TinyCnnPipeline(dp, pp, steps);
   spec.device = *nn::Device::Parse(device);
-  spec.plan.global_batch_size = 4;
-  spec.plan.buckets.bucket_bytes = 20'000;
-  spec.plan.mesh = pipeline::Mesh(dp, pp);
-  if (pp > 1) {
-    spec.plan.cuts = {6};
-    spec.plan.micro_batch_size = 2 / dp;
-  }
   return spec;
 }
 

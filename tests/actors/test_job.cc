@@ -48,6 +48,18 @@ JobSpec TinyCnnJob(int dp, std::int64_t steps) {
   return spec;
 }
 
+JobSpec TinyCnnPipeline(int dp, int pp, std::int64_t steps) {
+  JobSpec spec = TinyCnnJob(dp, steps);
+  spec.plan.global_batch_size = 4;
+  spec.plan.buckets.bucket_bytes = 20'000;
+  spec.plan.mesh = pipeline::Mesh(dp, pp);
+  if (pp > 1) {
+    spec.plan.cuts = {6};
+    spec.plan.micro_batch_size = 2 / dp;
+  }
+  return spec;
+}
+
 std::unique_ptr<nn::Module> MakeDropoutMlp() {
   auto model = std::make_unique<nn::Sequential>();
   model->Append<nn::Flatten>();

@@ -17,6 +17,10 @@ namespace troupe::actors {
 // global batches of 32.
 JobSpec TinyCnnJob(int dp, std::int64_t steps);
 
+// Returns the same with global batches of 4 and buckets of 20 kB, in one or two
+// stages.
+JobSpec TinyCnnPipeline(int dp, int pp, std::int64_t steps);
+
 // Returns a model with dropout for the samples of TinyCnnJob().
 std::unique_ptr<nn::Module> MakeDropoutMlp();
 

@@ -11,12 +11,12 @@
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/modules/linear.h"
-#include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "tests/actors/engine/engine_fixture.h"
 #include "tests/actors/engine/synced_center.h"
 #include "tests/actors/engine/test_groups.h"
 #include "tests/actors/engine/thread_host.h"
+#include "tests/actors/sim/small_job.h"
 
 namespace troupe::actors {
 namespace {
@@ -186,25 +186,16 @@ TEST(StepRunnerTest, RefusesATransferThatItsTableDoesNotReceive) {
                 "0, which its table does not receive"));
 }
 
-// Sets the model to linear and ReLU, four times.
-void MakeFourLayers(JobSpec& spec) {
-  spec.model = [] {
-    const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
-    auto model = std::make_unique<nn::Sequential>();
-    for (int layer = 0; layer < 4; ++layer) {
-      model->Append<nn::Linear>(4, layer == 3 ? 2 : 4, f64);
-      model->Append<nn::ReLU>();
-    }
-    return model;
-  };
+void UseFourLayers(JobSpec& spec) {
+  spec.model = MakeFourLayers;
   spec.plan.micro_batch_size = 6;
 }
 
 TEST(StepRunnerTest, ChunksOfARankGiveTheBitsOfOneChunk) {
-  const ParameterValues expected = OneRank(MakeFourLayers);
+  const ParameterValues expected = OneRank(UseFourLayers);
   const EngineFixture two({/*ranks=*/1, Numbers::kExact, kSteps},
                           [](JobSpec& spec) {
-                            MakeFourLayers(spec);
+                            UseFourLayers(spec);
                             spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
                             spec.plan.virtual_stages = 2;
                             spec.plan.cuts = {2, 4, 6};

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
+#include "tests/actors/engine/host_fixture.h"
 
 namespace troupe::actors {
 
@@ -27,15 +28,8 @@ void ThreadHost::Launch(int action, pipeline::GroupId group,
 
 void ThreadHost::Send(int stage, bool forward, int micro_batch,
                       const nn::TensorList& tensors, const base::Event& ready) {
-  Transfer transfer;
-  transfer.stage = stage;
-  transfer.step = runner_->step();
-  transfer.kind = runner_->kind();
-  transfer.forward = forward;
-  transfer.micro_batch = micro_batch;
-  transfer.tensors = tensors;
-  transfer.ready = ready;
-  stages_[stage]->Post(transfer);
+  stages_[stage]->Post(
+      TransferOf(*runner_, stage, forward, micro_batch, tensors, ready));
 }
 
 void ThreadHost::Post(const Transfer& transfer) {
@@ -99,12 +93,7 @@ ThreadRanks::ThreadRanks(const EngineFixture& fixture)
             .value());
   }
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    const pipeline::Mesh::Coords at = mesh.CoordsOf(rank);
-    std::vector<ThreadHost*> stages;
-    for (const pipeline::StagePlan& stage : plan.stages) {
-      stages.push_back(hosts_[mesh.RankOf({at.dp, stage.place.pp})].get());
-    }
-    hosts_[rank]->Wire(runners_[rank].get(), std::move(stages));
+    hosts_[rank]->Wire(runners_[rank].get(), StagesOf(plan, rank, hosts_));
   }
 }
 

@@ -4,10 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "actors/job.h"
@@ -16,6 +13,7 @@
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "tests/actors/engine/synced_center.h"
+#include "tests/actors/jobs/batch_split_fixture.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -67,39 +65,10 @@ TEST(LayerCollectivesTest, BesideInlineReductionsToo) {
   }
 }
 
-// Losses of all steps, and parameters after the last.
-struct Values {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<double>> parameters;
-};
-
-Values ValuesOf(const JobSpec& spec) {
-  Values values;
-  SimulationOptions options;
-  options.after_step = [&](int, std::int64_t, const nn::ParameterArena& arena) {
-    for (const nn::ArenaSlot& slot : arena.slots()) {
-      const auto span = slot.parameter->value.span<double>();
-      values.parameters[slot.parameter->name].assign(span.begin(), span.end());
-    }
-  };
-  values.losses = Simulate(spec, options).reports.losses();
-  return values;
-}
-
 TEST(LayerCollectivesTest, EqualsOneRankWithTheWholeBatch) {
-  const Values many = ValuesOf(CenteredJob(kRanks));
-  const Values one = ValuesOf(CenteredJob(1));
+  const TrainedValues many = TrainedValuesOf(CenteredJob(kRanks));
   ASSERT_EQ(many.losses.size(), static_cast<std::size_t>(kSteps));
-  ASSERT_EQ(many.losses.size(), one.losses.size());
-  for (std::size_t i = 0; i < one.losses.size(); ++i) {
-    EXPECT_NEAR(many.losses[i], one.losses[i], 1e-6 * one.losses[i]);
-  }
-  for (const auto& [name, values] : one.parameters) {
-    const std::vector<double>& others = many.parameters.at(name);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      EXPECT_NEAR(others[i], values[i], 1e-6) << name;
-    }
-  }
+  ExpectNear(many, TrainedValuesOf(CenteredJob(1)), /*tolerance=*/1e-6);
 }
 
 TEST(LayerCollectivesTest, ThreadsGiveTheBitsOfTheSimulation) {

@@ -20,15 +20,8 @@ std::unique_ptr<nn::Kernels> InnerKernels() {
 }  // namespace
 
 JobSpec LeNetJob(int dp, int pp) {
-  JobSpec spec = TinyCnnJob(dp, kQueuedSteps);
+  JobSpec spec = TinyCnnPipeline(dp, pp, kQueuedSteps);
   spec.kernels = InnerKernels;
-  spec.plan.global_batch_size = 4;
-  spec.plan.buckets.bucket_bytes = 20'000;
-  spec.plan.mesh = pipeline::Mesh(dp, pp);
-  if (pp > 1) {
-    spec.plan.cuts = {6};
-    spec.plan.micro_batch_size = 2 / dp;
-  }
   return spec;
 }
 

@@ -3,11 +3,8 @@
 // batch.
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "actors/job.h"
 #include "gtest/gtest.h"
@@ -15,6 +12,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
+#include "tests/actors/jobs/batch_split_fixture.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -58,40 +56,12 @@ TEST(SyncBatchNormJob, GivesTheSameBitsUnderEverySeed) {
   EXPECT_EQ(ReportsOf(spec).losses(), expected.reports.losses());
 }
 
-// Losses of all steps, and parameters after the last.
-struct Values {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<double>> parameters;
-};
-
-Values ValuesOf(const JobSpec& spec) {
-  Values values;
-  SimulationOptions options;
-  options.after_step = [&](int, std::int64_t, const nn::ParameterArena& arena) {
-    for (const nn::ArenaSlot& slot : arena.slots()) {
-      const auto span = slot.parameter->value.span<double>();
-      values.parameters[slot.parameter->name].assign(span.begin(), span.end());
-    }
-  };
-  values.losses = Simulate(spec, options).reports.losses();
-  return values;
-}
-
 TEST(SyncBatchNormJob, EqualsOneRankWithTheWholeBatch) {
-  const Values one = ValuesOf(NormedJob(1));
+  const TrainedValues one = TrainedValuesOf(NormedJob(1));
   ASSERT_EQ(one.losses.size(), static_cast<std::size_t>(kSteps));
   for (int ranks : {2, 4}) {
-    const Values many = ValuesOf(NormedJob(ranks));
-    ASSERT_EQ(many.losses.size(), one.losses.size());
-    for (std::size_t i = 0; i < one.losses.size(); ++i) {
-      EXPECT_NEAR(many.losses[i], one.losses[i], 1e-9 * one.losses[i]);
-    }
-    for (const auto& [name, values] : one.parameters) {
-      const std::vector<double>& others = many.parameters.at(name);
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        EXPECT_NEAR(others[i], values[i], 1e-9) << name;
-      }
-    }
+    SCOPED_TRACE(ranks);
+    ExpectNear(TrainedValuesOf(NormedJob(ranks)), one, /*tolerance=*/1e-9);
   }
 }
 

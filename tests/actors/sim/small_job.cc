@@ -122,4 +122,14 @@ JobSpec SmallJob(const SmallJobOptions& options) {
   return spec;
 }
 
+std::unique_ptr<nn::Module> MakeFourLayers() {
+  const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
+  auto model = std::make_unique<nn::Sequential>();
+  for (int layer = 0; layer < 4; ++layer) {
+    model->Append<nn::Linear>(kIn, layer == 3 ? kOut : kIn, f64);
+    model->Append<nn::ReLU>();
+  }
+  return model;
+}
+
 }  // namespace troupe::actors

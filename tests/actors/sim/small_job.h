@@ -12,9 +12,11 @@
 #define TESTS_ACTORS_SIM_SMALL_JOB_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "actors/spec/job_spec.h"
+#include "nn/modules/module.h"
 
 namespace troupe::actors {
 
@@ -36,6 +38,10 @@ struct SmallJobOptions {
 inline constexpr std::int64_t kSmallJobBatch = 24;
 
 JobSpec SmallJob(const SmallJobOptions& options);
+
+// Returns a model for the exact variant that can be cut into four stages: four
+// linear layers in f64, each with a ReLU.
+std::unique_ptr<nn::Module> MakeFourLayers();
 
 }  // namespace troupe::actors
 

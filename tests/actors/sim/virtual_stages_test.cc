@@ -2,16 +2,12 @@
 // ranks with one chunk each, and of one rank with the same micro-batches.
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "gtest/gtest.h"
-#include "nn/modules/linear.h"
-#include "nn/modules/relu.h"
-#include "nn/modules/sequential.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -21,19 +17,11 @@ namespace {
 
 constexpr std::int64_t kSteps = 3;
 
-// Returns a job of four linear layers, each with a ReLU, on four micro-batches
-// a replica.
+// Returns a job with the model of MakeFourLayers(), on four micro-batches a
+// replica.
 JobSpec FourLayers(int dp, int pp, int chunks) {
   JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, kSteps});
-  spec.model = [] {
-    const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
-    auto model = std::make_unique<nn::Sequential>();
-    for (int layer = 0; layer < 4; ++layer) {
-      model->Append<nn::Linear>(4, layer == 3 ? 2 : 4, f64);
-      model->Append<nn::ReLU>();
-    }
-    return model;
-  };
+  spec.model = MakeFourLayers;
   spec.plan.mesh = pipeline::Mesh(dp, pp);
   spec.plan.virtual_stages = chunks;
   if (pp * chunks == 4) spec.plan.cuts = {2, 4, 6};

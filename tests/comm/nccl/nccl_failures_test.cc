@@ -19,7 +19,6 @@ namespace troupe::comm {
 namespace {
 
 using nn::Tensor;
-using nn::cuda::EmulatedWorld;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -57,9 +56,8 @@ absl::Status StartUntilRefused(NcclRanks& ranks,
 TEST(NcclFailuresTest, AnAsynchronousErrorEndsTheGroup) {
   for (std::uint64_t seed : Seeds(50)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    const EmulatedWorld world(GpusOf(seed, 2));
-    NcclRanks ranks(2);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, 2);
+    ranks.Join();
     const std::vector<Tensor> values = {ranks.On<float>(0, {1}),
                                         ranks.On<float>(1, {2})};
     ASSERT_TRUE(ranks.Await({ranks.Ready(0), ranks.Ready(1)}).ok());
@@ -82,9 +80,8 @@ TEST(NcclFailuresTest, AnAsynchronousErrorEndsTheGroup) {
 TEST(NcclFailuresTest, EveryPendingEventHasTheStatus) {
   for (std::uint64_t seed : Seeds(50)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    const EmulatedWorld world(GpusOf(seed, 2));
-    NcclRanks ranks(2);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, 2);
+    ranks.Join();
     const Tensor value = ranks.On<float>(0, {1});
     std::vector<Event> done;
     for (int i = 0; i < 3; ++i) {
@@ -107,8 +104,7 @@ TEST(NcclFailuresTest, EveryPendingEventHasTheStatus) {
 TEST(NcclFailuresTest, ARankThatNeverStartsIsNamed) {
   for (std::uint64_t seed : Seeds(10)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    const EmulatedWorld world(GpusOf(seed, 2));
-    NcclRanks ranks(2);
+    NcclRanks ranks(seed, 2);
     NcclGroupOptions options = ranks.options();
     absl::Time now = absl::UnixEpoch();
     options.timeout = absl::Minutes(3);
@@ -140,8 +136,7 @@ TEST(NcclFailuresTest, ARankThatNeverStartsIsNamed) {
 }
 
 TEST(NcclFailuresTest, ARankThatNeverJoinsIsWaitedForNoLonger) {
-  const EmulatedWorld world(GpusOf(3, 2));
-  NcclRanks ranks(2);
+  NcclRanks ranks(/*seed=*/3, /*size=*/2);
   NcclGroupOptions options = ranks.options();
   absl::Time now = absl::UnixEpoch();
   options.timeout = absl::Minutes(3);
@@ -159,9 +154,8 @@ TEST(NcclFailuresTest, ARankThatNeverJoinsIsWaitedForNoLonger) {
 }
 
 TEST(NcclFailuresTest, RanksThatDifferEndTheGroup) {
-  const EmulatedWorld world(GpusOf(1, 2));
-  NcclRanks ranks(2);
-  ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+  NcclRanks ranks(/*seed=*/1, /*size=*/2);
+  ranks.Join();
   const Tensor a = ranks.On<float>(0, {1}), b = ranks.On<float>(1, {1});
   const Event first =
       *ranks.group[0]->Start(AllReduce(ReduceOp::kSum, a), ranks.Ready(0));
@@ -180,10 +174,9 @@ TEST(NcclFailuresTest, RanksThatDifferEndTheGroup) {
 // status with which the group fails.
 absl::Status Differ(std::uint64_t seed, const std::vector<Collective>& first,
                     const std::vector<Collective>& second) {
-  EmulatedWorld world(GpusOf(seed, 2));
+  NcclRanks ranks(seed, 2);
   // The emulation reports that the ranks call NCCL with different arguments.
-  world.ExpectBroken();
-  NcclRanks ranks(2);
+  ranks.world.ExpectBroken();
   ranks.Join(ranks.OfProcesses(ranks.options()));
   std::vector<Event> done;
   for (int r = 0; r < 2; ++r) {
@@ -271,9 +264,8 @@ TEST(NcclFailuresTest, WhatStartsTogetherIsCompared) {
 }
 
 TEST(NcclFailuresTest, ARankThatLeavesIsMissed) {
-  const EmulatedWorld world(GpusOf(1, 2));
-  NcclRanks ranks(2);
-  ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+  NcclRanks ranks(/*seed=*/1, /*size=*/2);
+  ranks.Join();
   const Event done = *ranks.group[0]->Start(Barrier(), Event());
   ranks.group[1] = nullptr;
   EXPECT_EQ(done.status().code(), absl::StatusCode::kUnavailable);
@@ -281,9 +273,8 @@ TEST(NcclFailuresTest, ARankThatLeavesIsMissed) {
 }
 
 TEST(NcclFailuresTest, WhatWasWaitedForFails) {
-  const EmulatedWorld world(GpusOf(1, 2));
-  NcclRanks ranks(2);
-  ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+  NcclRanks ranks(/*seed=*/1, /*size=*/2);
+  ranks.Join();
   const Event after = Event::Make();
   const Event done = *ranks.group[0]->Start(Barrier(), after);
   after.Complete(absl::DataLossError("the gradient is lost"));
@@ -292,8 +283,7 @@ TEST(NcclFailuresTest, WhatWasWaitedForFails) {
 }
 
 TEST(NcclFailuresTest, ARankIsAheadOfItsPeersByAFew) {
-  const EmulatedWorld world(GpusOf(1, 2));
-  NcclRanks ranks(2);
+  NcclRanks ranks(/*seed=*/1, /*size=*/2);
   NcclGroupOptions options = ranks.options();
   options.in_flight_max = 2;
   ranks.Join(*OpenNcclGroup(options, ranks.store));
@@ -307,8 +297,7 @@ TEST(NcclFailuresTest, ARankIsAheadOfItsPeersByAFew) {
 }
 
 TEST(NcclFailuresTest, TheIdComesFromTheStore) {
-  const EmulatedWorld world(GpusOf(1, 1));
-  NcclRanks ranks(1);
+  NcclRanks ranks(/*seed=*/1, /*size=*/1);
   NcclGroupOptions options = ranks.options();
   options.ranks = {0, 1};
   options.local = {1};

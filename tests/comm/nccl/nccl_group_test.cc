@@ -18,7 +18,6 @@ namespace troupe::comm {
 namespace {
 
 using nn::Tensor;
-using nn::cuda::EmulatedWorld;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -73,9 +72,8 @@ TEST(NcclGroupTest, ReducesEveryType) {
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
     const int size = 1 + static_cast<int>(seed % 4);
-    const EmulatedWorld world(GpusOf(seed, size));
-    NcclRanks ranks(size);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, size);
+    ranks.Join();
     ExpectReductions<float>(ranks);
     ExpectReductions<double>(ranks);
     ExpectReductions<std::int32_t>(ranks);
@@ -143,9 +141,8 @@ TEST(NcclGroupTest, MovesWhatEachKindMoves) {
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
     const int size = 1 + static_cast<int>(seed % 4);
-    const EmulatedWorld world(GpusOf(seed, size));
-    NcclRanks ranks(size);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, size);
+    ranks.Join();
     ExpectMoves(ranks);
   }
 }
@@ -153,9 +150,8 @@ TEST(NcclGroupTest, MovesWhatEachKindMoves) {
 TEST(NcclGroupTest, ExchangesUnequalParts) {
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    const EmulatedWorld world(GpusOf(seed, 2));
-    NcclRanks ranks(2);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, 2);
+    ranks.Join();
     // Rank 0 sends one element to itself and two to rank 1; rank 1 sends one
     // element to itself.
     const std::vector<std::int64_t> sends[] = {{1, 2}, {0, 1}};
@@ -178,8 +174,7 @@ TEST(NcclGroupTest, ProcessesCompareWhatTheyStart) {
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
     const int size = 2 + static_cast<int>(seed % 3);
-    const EmulatedWorld world(GpusOf(seed, size));
-    NcclRanks ranks(size);
+    NcclRanks ranks(seed, size);
     ranks.Join(ranks.OfProcesses(ranks.options()));
     ExpectReductions<float>(ranks);
     ExpectMoves(ranks);
@@ -196,8 +191,7 @@ TEST(NcclGroupTest, ProcessesCompareWhatTheyStart) {
 TEST(NcclGroupTest, RecordsWithoutAComparison) {
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    const EmulatedWorld world(GpusOf(seed, 2));
-    NcclRanks ranks(2);
+    NcclRanks ranks(seed, 2);
     ranks.Join(ranks.OfProcesses(ranks.options()));
     ExpectReductions<float>(ranks);
     std::vector<Tensor> values;
@@ -229,9 +223,8 @@ TEST(NcclGroupTest, RecordsWithoutAComparison) {
 TEST(NcclGroupTest, RegistersRanges) {
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    const EmulatedWorld world(GpusOf(seed, 2));
-    NcclRanks ranks(2);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, 2);
+    ranks.Join();
     std::vector<Tensor> ranges;
     for (int r = 0; r < 2; ++r) {
       ranges.push_back(ranks.On<float>(r, {1.f + r, 2}));
@@ -261,9 +254,8 @@ TEST(NcclGroupTest, StandsBetweenGradientsAndTheirReaders) {
   for (std::uint64_t seed : Seeds(300)) {
     SCOPED_TRACE(ReplayCommand(seed));
     const int size = 2 + static_cast<int>(seed % 3);
-    const EmulatedWorld world(GpusOf(seed, size));
-    NcclRanks ranks(size);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, size);
+    ranks.Join();
     std::vector<Tensor> gradients, sums;
     for (int r = 0; r < size; ++r) {
       gradients.push_back(ranks.On<float>(r, {float(r), 1}));
@@ -303,9 +295,8 @@ TEST(NcclGroupTest, StandsBetweenGradientsAndTheirReaders) {
 TEST(NcclGroupTest, StartsSeveralTogether) {
   for (std::uint64_t seed : Seeds(50)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    const EmulatedWorld world(GpusOf(seed, 2));
-    NcclRanks ranks(2);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, 2);
+    ranks.Join();
     std::vector<Tensor> a, b;
     std::vector<Event> done;
     for (int r = 0; r < 2; ++r) {
@@ -330,9 +321,8 @@ TEST(NcclGroupTest, StartsSeveralTogether) {
 TEST(NcclGroupTest, GroupsShareAQueue) {
   for (std::uint64_t seed : Seeds(50)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    const EmulatedWorld world(GpusOf(seed, 4));
-    NcclRanks ranks(4);
-    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    NcclRanks ranks(seed, 4);
+    ranks.Join();
     Group pairs[2];
     std::vector<Tensor> values;
     for (int p = 0; p < 2; ++p) {
@@ -360,9 +350,8 @@ TEST(NcclGroupTest, GroupsShareAQueue) {
 }
 
 TEST(NcclGroupTest, SaysWhatNcclLacks) {
-  const EmulatedWorld world(GpusOf(1, 1));
-  NcclRanks ranks(1);
-  ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+  NcclRanks ranks(/*seed=*/1, /*size=*/1);
+  ranks.Join();
   const Tensor range = ranks.On<float>(0, {1});
   Communicator& comm = *ranks.group[0];
   const auto message = [&](const Collective& collective) {

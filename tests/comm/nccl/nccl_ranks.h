@@ -1,9 +1,8 @@
 // Ranks of an NCCL group on emulated GPUs, for tests. Each rank has a device;
 // one thread drives them, in an order that a seed chooses.
 //
-//   const EmulatedWorld world(GpusOf(seed, /*size=*/4));
-//   NcclRanks ranks(/*size=*/4);
-//   ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+//   NcclRanks ranks(seed, /*size=*/4);
+//   ranks.Join();
 //   Event done = *ranks.group[0]->Start(Barrier(), Event());
 //   EXPECT_TRUE(ranks.Await({done}).ok());
 
@@ -26,16 +25,9 @@
 
 namespace troupe::comm {
 
-inline emulated_cuda::Options GpusOf(std::uint64_t seed, int size) {
-  emulated_cuda::Options options = nn::cuda::EmulatedWorld::OptionsOf(seed);
-  options.devices = size;
-  options.device_bytes = std::size_t{8} << 20;
-  return options;
-}
-
 class NcclRanks {
  public:
-  explicit NcclRanks(int size) {
+  NcclRanks(std::uint64_t seed, int size) : world(GpusOf(seed, size)) {
     for (int r = 0; r < size; ++r) {
       devices.push_back(*nn::cuda::CudaDevice::Open(r));
       works.emplace_back(*devices.back());
@@ -69,6 +61,8 @@ class NcclRanks {
     }
     return made;
   }
+  // Makes the group in one process, as most tests do.
+  void Join() { Join(*OpenNcclGroup(options(), store)); }
   void Join(Group made) {
     group = std::move(made);
     for (std::size_t r = 0; r < group.size(); ++r) {
@@ -115,12 +109,20 @@ class NcclRanks {
     return std::vector<T>(span.begin(), span.end());
   }
 
+  nn::cuda::EmulatedWorld world;
   MemoryStore store;
   std::vector<std::unique_ptr<nn::cuda::CudaDevice>> devices;
   std::deque<CudaWork> works;
   Group group;
 
  private:
+  static emulated_cuda::Options GpusOf(std::uint64_t seed, int size) {
+    emulated_cuda::Options options = nn::cuda::EmulatedWorld::OptionsOf(seed);
+    options.devices = size;
+    options.device_bytes = std::size_t{8} << 20;
+    return options;
+  }
+
   nn::CachingAllocator host_;
 };
 

@@ -1,35 +1,19 @@
 // Errors of the fronts of attention and of positions, and their messages.
 
 #include <cmath>
-#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "nn/autograd/context.h"
-#include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/attention.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/rotary.h"
+#include "tests/nn/ops/op_errors_fixture.h"
 
 namespace troupe::nn {
 namespace {
 
-class AttentionErrorsTest : public testing::Test {
- protected:
-  Tensor T(const Shape& shape, DType dtype = DType::kF32) {
-    return Tensor::Zeros(shape, dtype, kernels_->allocator());
-  }
-  // Calls `op` in a fresh context and returns the message of its error.
-  template <typename Op>
-  std::string Message(Op op) {
-    Context ctx(*kernels_);
-    EXPECT_FALSE(op(ctx).defined());
-    EXPECT_EQ(ctx.status().code(), absl::StatusCode::kInvalidArgument);
-    return std::string(ctx.status().message());
-  }
-
-  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
-};
+class AttentionErrorsTest : public OpErrorsFixture {};
 
 TEST_F(AttentionErrorsTest, OperandsMustFitTogether) {
   const auto apart = [&](const Tensor& q, const Tensor& k, const Tensor& v) {

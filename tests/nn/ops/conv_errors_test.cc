@@ -1,37 +1,21 @@
 // Errors of the fronts of convolutions, borders and pooling, and their
 // messages.
 
-#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "nn/autograd/context.h"
-#include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/conv1d.h"
 #include "nn/ops/conv2d.h"
 #include "nn/ops/conv_transpose2d.h"
 #include "nn/ops/pad.h"
 #include "nn/ops/pool2d.h"
+#include "tests/nn/ops/op_errors_fixture.h"
 
 namespace troupe::nn {
 namespace {
 
-class ConvErrorsTest : public testing::Test {
- protected:
-  Tensor T(const Shape& shape, DType dtype = DType::kF32) {
-    return Tensor::Zeros(shape, dtype, kernels_->allocator());
-  }
-  // Calls `op` in a fresh context and returns the message of its error.
-  template <typename Op>
-  std::string Message(Op op) {
-    Context ctx(*kernels_);
-    EXPECT_FALSE(op(ctx).defined());
-    EXPECT_EQ(ctx.status().code(), absl::StatusCode::kInvalidArgument);
-    return std::string(ctx.status().message());
-  }
-
-  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
-};
+class ConvErrorsTest : public OpErrorsFixture {};
 
 TEST_F(ConvErrorsTest, GroupsDivideTheChannels) {
   const auto message = [&](std::int64_t groups, const Shape& w) {

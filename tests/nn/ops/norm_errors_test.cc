@@ -1,30 +1,18 @@
 // Errors of the fronts of norms, and their messages.
 
-#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "nn/autograd/context.h"
-#include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/batch_norm.h"
 #include "nn/ops/norm.h"
+#include "tests/nn/ops/op_errors_fixture.h"
 
 namespace troupe::nn {
 namespace {
 
-class NormErrorsTest : public testing::Test {
+class NormErrorsTest : public OpErrorsFixture {
  protected:
-  Tensor T(const Shape& shape, DType dtype = DType::kF32) {
-    return Tensor::Zeros(shape, dtype, kernels_->allocator());
-  }
-  // Calls `op` in a fresh context and returns the message of its error.
-  template <typename Op>
-  std::string Message(Op op) {
-    Context ctx(*kernels_);
-    EXPECT_FALSE(op(ctx).defined());
-    EXPECT_EQ(ctx.status().code(), absl::StatusCode::kInvalidArgument);
-    return std::string(ctx.status().message());
-  }
   std::string OfBatchNorm(const Tensor& x, const Tensor& w, const Tensor& b,
                           const ops::RunningStats& running = {},
                           const Tensor& residual = Tensor()) {
@@ -32,8 +20,6 @@ class NormErrorsTest : public testing::Test {
       return ops::BatchNorm(ctx, x, w, b, running, {}, residual);
     });
   }
-
-  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
 };
 
 TEST_F(NormErrorsTest, LayerNorm) {

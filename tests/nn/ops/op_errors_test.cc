@@ -1,12 +1,10 @@
 // Errors of the op fronts, and their messages.
 
 #include <cmath>
-#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "nn/autograd/context.h"
-#include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/add.h"
 #include "nn/ops/conv2d.h"
 #include "nn/ops/dropout.h"
@@ -15,26 +13,12 @@
 #include "nn/ops/linear.h"
 #include "nn/ops/loss.h"
 #include "nn/ops/pool2d.h"
+#include "tests/nn/ops/op_errors_fixture.h"
 
 namespace troupe::nn {
 namespace {
 
-class OpErrorsTest : public testing::Test {
- protected:
-  Tensor T(const Shape& shape, DType dtype = DType::kF32) {
-    return Tensor::Zeros(shape, dtype, kernels_->allocator());
-  }
-  // Calls `op` in a fresh context and returns the message of its error.
-  template <typename Op>
-  std::string Message(Op op) {
-    Context ctx(*kernels_);
-    EXPECT_FALSE(op(ctx).defined());
-    EXPECT_EQ(ctx.status().code(), absl::StatusCode::kInvalidArgument);
-    return std::string(ctx.status().message());
-  }
-
-  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
-};
+class OpErrorsTest : public OpErrorsFixture {};
 
 TEST_F(OpErrorsTest, Linear) {
   EXPECT_EQ(

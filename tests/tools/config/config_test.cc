@@ -8,31 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 #include "gtest/gtest.h"
+#include "tests/tools/config/config_fixture.h"
 
 namespace troupe::tools {
 namespace {
 
 using List = std::vector<std::int64_t>;
-using Settings = std::vector<Setting>;
-
-// The smallest valid file.
-constexpr char kShort[] = "[train]\nsteps = 10\n";
-
-Setting Set(const std::string& key, const std::string& value) {
-  return {key, value, "--set " + key};
-}
-
-TrainerConfig Parsed(const std::string& toml, const Settings& settings = {}) {
-  const auto loaded = ParseConfig(toml, "run.toml", settings);
-  EXPECT_TRUE(loaded.ok()) << loaded.status();
-  return loaded.ok() ? loaded->config : TrainerConfig();
-}
-
-std::string ErrorOf(const std::string& toml, const Settings& settings = {}) {
-  const absl::Status status = ParseConfig(toml, "run.toml", settings).status();
-  EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
-  return std::string(status.message());
-}
 
 // Returns the error of kShort with `line` as its third line, in section
 // [train].

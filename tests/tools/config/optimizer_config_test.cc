@@ -6,31 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/tools/config/config_fixture.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/config/precision.h"
 
 namespace troupe::tools {
 namespace {
-
-using Settings = std::vector<Setting>;
-
-// The smallest valid file.
-constexpr char kShort[] = "[train]\nsteps = 10\n";
-
-Setting Set(const std::string& key, const std::string& value) {
-  return {key, value, "--set " + key};
-}
-
-TrainerConfig Parsed(const std::string& toml) {
-  const auto loaded = ParseConfig(toml, "run.toml", {});
-  EXPECT_TRUE(loaded.ok()) << loaded.status();
-  return loaded.ok() ? loaded->config : TrainerConfig();
-}
-
-std::string ErrorOf(const std::string& toml, const Settings& settings = {}) {
-  return std::string(
-      ParseConfig(toml, "run.toml", settings).status().message());
-}
 
 TEST(Config, ALearningRateFollowsItsSchedule) {
   const absl::StatusOr<LoadedConfig> loaded =

@@ -9,15 +9,10 @@
 #include "base/file_system.h"
 #include "data/registry.h"
 #include "gtest/gtest.h"
+#include "tests/tools/config/config_fixture.h"
 
 namespace troupe::tools {
 namespace {
-
-using Settings = std::vector<Setting>;
-
-Setting Set(const std::string& key, const std::string& value) {
-  return {key, value, "--set " + key};
-}
 
 // Returns settings for two stages of LeNet, eight micro-batches, and `more`.
 Settings TwoStages(const Settings& more = {}) {

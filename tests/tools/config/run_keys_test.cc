@@ -2,34 +2,11 @@
 
 #include "tools/trainer/config/run_keys.h"
 
-#include <string>
-#include <vector>
-
 #include "gtest/gtest.h"
+#include "tests/tools/config/config_fixture.h"
 
 namespace troupe::tools {
 namespace {
-
-using Settings = std::vector<Setting>;
-
-// The smallest valid file.
-constexpr char kShort[] = "[train]\nsteps = 10\n";
-
-Setting Set(const std::string& key, const std::string& value) {
-  return {key, value, "--set " + key};
-}
-
-TrainerConfig Parsed(const std::string& toml, const Settings& settings = {}) {
-  const auto loaded = ParseConfig(toml, "run.toml", settings);
-  EXPECT_TRUE(loaded.ok()) << loaded.status();
-  return loaded.ok() ? loaded->config : TrainerConfig();
-}
-
-std::string ErrorOf(const std::string& toml, const Settings& settings = {}) {
-  const absl::Status status = ParseConfig(toml, "run.toml", settings).status();
-  EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
-  return std::string(status.message());
-}
 
 TEST(RunKeys, TheBestCheckpointNeedsAFolderAndAMetric) {
   EXPECT_EQ(ErrorOf(kShort, {Set("checkpoint.keep_best", "true")}),

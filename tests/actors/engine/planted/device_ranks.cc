@@ -8,6 +8,7 @@
 #include "base/fnv_hash.h"
 #include "comm/device/device_group.h"
 #include "nn/kernels/device_queues.h"
+#include "tests/actors/engine/host_fixture.h"
 #include "tests/actors/engine/test_groups.h"
 
 namespace troupe::actors {
@@ -132,15 +133,8 @@ void DeviceRank::Launch(int action, pipeline::GroupId group,
 
 void DeviceRank::Send(int stage, bool forward, int micro_batch,
                       const nn::TensorList& tensors, const base::Event& ready) {
-  Transfer transfer;
-  transfer.stage = stage;
-  transfer.step = runner_->step();
-  transfer.kind = runner_->kind();
-  transfer.forward = forward;
-  transfer.micro_batch = micro_batch;
-  transfer.tensors = tensors;
-  transfer.ready = ready;
-  stages_[stage]->mail_.push_back(std::move(transfer));
+  stages_[stage]->mail_.push_back(
+      TransferOf(*runner_, stage, forward, micro_batch, tensors, ready));
 }
 
 absl::Status DeviceRanks::Open(std::int64_t steps) {
@@ -152,12 +146,7 @@ absl::Status DeviceRanks::Open(std::int64_t steps) {
     TROUPE_RETURN_IF_ERROR(ranks_.back()->Open());
   }
   for (int rank = 0; rank < plan.mesh.size(); ++rank) {
-    std::vector<DeviceRank*> stages;
-    for (const pipeline::StagePlan& stage : plan.stages) {
-      const int dp = plan.mesh.CoordsOf(rank).dp;
-      stages.push_back(ranks_[plan.mesh.RankOf({dp, stage.place.pp})].get());
-    }
-    ranks_[rank]->Wire(std::move(stages));
+    ranks_[rank]->Wire(StagesOf(plan, rank, ranks_));
   }
   return absl::OkStatus();
 }
