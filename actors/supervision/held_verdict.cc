@@ -18,8 +18,20 @@ absl::Status StatusOf(const Failure& failure) {
                       absl::StrCat(who, failure.message));
 }
 
+namespace {
+
+// Whether a rank's collective was given up, since another rank has ended. That
+// rank has sent its failure before; see RankState::Fail().
+bool IsOfAnother(const Failure& failure) {
+  const auto code = static_cast<absl::StatusCode>(failure.code);
+  return code == absl::StatusCode::kCancelled &&
+         (failure.actor == "compute" || failure.actor == "comm");
+}
+
+}  // namespace
+
 bool HeldVerdict::IsFor(const Failure& failure) {
-  if (failure.process >= 0) return true;
+  if (failure.process >= 0 || IsOfAnother(failure)) return true;
   const auto code = static_cast<absl::StatusCode>(failure.code);
   if (code != absl::StatusCode::kUnavailable &&
       code != absl::StatusCode::kDeadlineExceeded) {
@@ -37,6 +49,7 @@ HeldVerdict::HeldVerdict(const Failure& failure, int ranks,
 }
 
 void HeldVerdict::Add(const Failure& failure) {
+  if (IsOfAnother(failure_) && !IsOfAnother(failure)) failure_ = failure;
   if (failure.process < 0) return;
   NoteLost(failure.process);
   // If the first failure is a rank's, which saw its group fail, and it names
@@ -45,6 +58,12 @@ void HeldVerdict::Add(const Failure& failure) {
   if (failure_.rank >= 0 && Names(failure_, failure.process)) {
     failure_ = failure;
   }
+}
+
+bool HeldVerdict::ripe(TimePoint now) const {
+  if (!IsFor(failure_)) return true;
+  if (IsOfAnother(failure_)) return now - since_ >= kCauseMax;
+  return now - since_ >= kHeldMax || graph_.Unsettled().empty();
 }
 
 bool HeldVerdict::Names(const Failure& failure, int process) const {
@@ -64,6 +83,7 @@ void HeldVerdict::NoteLost(int process) {
 
 absl::Status HeldVerdict::ToStatus() const {
   const absl::Status why = StatusOf(failure_);
+  if (!IsFor(failure_)) return why;
   return absl::Status(why.code(),
                       absl::StrCat(why.message(), "\n", graph_.ToString()));
 }

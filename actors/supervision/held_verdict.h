@@ -1,7 +1,9 @@
 // A *verdict* is the failure that ends a job. If it says that a process or rank
 // is lost, silent or late, it is held for a moment, until the ranks have
 // reported what they wait for: then the error message can name the wait and the
-// rank that caused it.
+// rank that caused it. If it says that a rank's collective was given up, since
+// another rank has ended, it is held until that rank's own failure arrives: a
+// group that shares memory learns of the end sooner than the supervisor.
 //
 //   if (HeldVerdict::IsFor(failure)) {
 //     HeldVerdict verdict(failure, /*ranks=*/4, roster, now);
@@ -10,8 +12,9 @@
 //     if (verdict.ripe(now)) return End(verdict.ToStatus());
 //   }
 //
-// The first failure is the job's. Failures that arrive while it is held count
-// as further reports of the same event, about which process is lost, and how.
+// The first failure that has a cause of its own is the job's. Failures that
+// arrive while it is held count as further reports of the same event, about
+// which process is lost, and how.
 //
 // Threads: one at a time. All times are from the caller's clock.
 
@@ -39,9 +42,13 @@ class HeldVerdict {
   // Limit on the time that a verdict is held, and time after which ranks are
   // asked again: a rank that computes may have begun to wait.
   static constexpr std::chrono::milliseconds kHeldMax{150};
+  // The limit for a collective that was given up: the failure that explains it
+  // is under way.
+  static constexpr std::chrono::milliseconds kCauseMax{1000};
   static constexpr std::chrono::milliseconds kAskEvery{25};
 
-  // Whether the failure is one that the ranks' waits may explain.
+  // Whether the failure is one that the ranks' waits, or the failure of another
+  // rank, may explain.
   static bool IsFor(const Failure& failure);
 
   // `roster`: null if all ranks live in this process; else it must outlive the
@@ -57,11 +64,11 @@ class HeldVerdict {
 
   // Returns the ranks to send AskWaits to.
   std::vector<int> ToAsk() const { return graph_.Unsettled(); }
-  // Whether no rank is left to ask, or the limit on the time has passed.
-  bool ripe(TimePoint now) const {
-    return now - since_ >= kHeldMax || graph_.Unsettled().empty();
-  }
-  // Returns the failure, with the wait graph's lines after its message.
+  // Whether there is nothing left to wait for, or the limit on the time has
+  // passed.
+  bool ripe(TimePoint now) const;
+  // Returns the failure, with the wait graph's lines after its message unless
+  // it has a cause of its own.
   absl::Status ToStatus() const;
 
  private:

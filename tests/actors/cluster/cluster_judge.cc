@@ -117,20 +117,23 @@ class Judgement {
       return absl::StrContains(text, part);
     });
   }
+  // Whether the error is one of `actor` of a rank of the odd node.
+  bool IsOfOddRank(const NodeRun& node, absl::string_view actor) const {
+    int rank = 0;
+    for (int i = 0; i < scenario_.odd_node; ++i) rank += scenario_.ranks[i];
+    for (int i = 0; i < scenario_.ranks[scenario_.odd_node]; ++i, ++rank) {
+      const std::string whose = absl::StrCat("rank ", rank, ", ", actor, ": ");
+      if (Says(node, {whose})) return true;
+    }
+    return false;
+  }
   // Whether the node's disk was full, and the error says so, with a rank of
   // that node. Process 0 also makes the folder, and its error for that has no
   // rank.
   bool IsOfFullDisk(const NodeRun& node) const {
     if (!run_.nodes[scenario_.odd_node].disk_was_full) return false;
     if (!Says(node, {"no space left on device"})) return false;
-    int rank = 0;
-    for (int i = 0; i < scenario_.odd_node; ++i) rank += scenario_.ranks[i];
-    for (int i = 0; i < scenario_.ranks[scenario_.odd_node]; ++i, ++rank) {
-      if (Says(node, {absl::StrCat("rank ", rank, ", checkpointer: ")})) {
-        return true;
-      }
-    }
-    return scenario_.odd_node == 0;
+    return IsOfOddRank(node, "checkpointer") || scenario_.odd_node == 0;
   }
   bool IsExpected(const NodeRun& node) const {
     const bool ok = node.verdict->ok();
@@ -161,6 +164,9 @@ class Judgement {
       case Oddity::kFullDisk:
         if (IsOfFullDisk(node)) return true;
         break;
+      case Oddity::kBadData:
+        if (!run_.nodes[scenario_.odd_node].data_was_bad) break;
+        return IsOfOddRank(node, "loader") && Says(node, {"a bad sample"});
       default:
         break;
     }

@@ -28,6 +28,8 @@ constexpr int kMessagesPerStep = 60;
 constexpr double kHarmless = 0.3;
 // Number of writes of one node for a checkpoint, about.
 constexpr int kWrites = 60;
+// Limit on the read of a node's training set that fails.
+constexpr int kReads = 8;
 
 // Names of each FaultKind and Oddity, for messages.
 constexpr const char* kFaults[] = {"cut", "reset", "pause", "death", "stale"};
@@ -42,7 +44,8 @@ constexpr const char* kOddities[] = {"nothing",
                                      "slow",
                                      "full disk",
                                      "stranger",
-                                     "stop"};
+                                     "stop",
+                                     "bad data"};
 static_assert(std::size(kOddities) == static_cast<int>(Oddity::kEnd));
 
 class Draws {
@@ -113,6 +116,9 @@ void DrawOddity(ClusterScenario& scenario, Draws& draws) {
       break;
     case Oddity::kFullDisk:
       scenario.odd_at = draws.Below(kWrites);
+      break;
+    case Oddity::kBadData:
+      scenario.odd_at = draws.Below(kReads);
       break;
     default:
       break;

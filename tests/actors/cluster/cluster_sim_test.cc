@@ -84,6 +84,7 @@ TEST(ClusterSimTest, OneVerdictThatNamesTheCulprit) {
                      "another configuration: ended",
                      "another size: ended",
                      "another version: ended",
+                     "bad data: ended",
                      "late: done",
                      "late: ended",
                      "no ranks: ended",

@@ -84,6 +84,9 @@ SimulatedProcessOptions OptionsOf(const ClusterScenario& scenario, int node) {
   if (is(Oddity::kFullDisk)) {
     options.disk_full_at = static_cast<int>(scenario.odd_at);
   }
+  if (is(Oddity::kBadData)) {
+    options.bad_read = static_cast<int>(scenario.odd_at);
+  }
   return options;
 }
 
@@ -199,6 +202,7 @@ class Cluster {
       node.came = HasCome(static_cast<int>(i));
       node.was_running = processes_[i]->is_running();
       node.disk_was_full = processes_[i]->disk_was_full();
+      node.data_was_bad = processes_[i]->data_was_bad();
       any_gone = any_gone || node.gone;
       run_.nodes.push_back(std::move(node));
     }

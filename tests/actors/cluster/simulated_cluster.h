@@ -46,7 +46,8 @@ enum class Oddity {
   // After odd_at messages, one more node joins with its number, although all
   // have joined.
   kStranger,
-  kStop,  // a stop is requested there after odd_at messages
+  kStop,     // a stop is requested there after odd_at messages
+  kBadData,  // its training set fails at read odd_at
   kEnd,
 };
 
@@ -82,6 +83,7 @@ struct NodeRun {
   bool came = false;         // false for a stranger that has not joined
   bool was_running = false;  // whether it got as far as training
   bool disk_was_full = false;
+  bool data_was_bad = false;
 };
 
 struct ClusterRun {

@@ -34,6 +34,13 @@ absl::Status NodeFiles::BeforeChange(const char* verb,
       absl::StrCat("cannot ", verb, " ", path, ": no space left on device"));
 }
 
+absl::Status NodeData::Gather(absl::Span<const std::int64_t> indices,
+                              std::int64_t epoch, const nn::Tensor& inputs,
+                              const nn::Tensor& targets) const {
+  if (reads_++ == bad_read_) return absl::DataLossError("a bad sample");
+  return good_->Fill(indices, epoch, inputs, targets);
+}
+
 SimulatedProcess::SimulatedProcess(SimulatedWorld& world,
                                    SimulatedProcessOptions options)
     : world_(world),
@@ -41,7 +48,9 @@ SimulatedProcess::SimulatedProcess(SimulatedWorld& world,
       points_(world.scheduler),
       files_(
           disk_, [this] { return world_.network.is_gone(options_.node); },
-          options_.disk_full_at) {
+          options_.disk_full_at),
+      train_(
+          std::make_shared<NodeData>(options_.spec.train, options_.bad_read)) {
   hooks_.window_max = 1 + world_.scheduler.draws().Bits32() % 4;
   if (world_.scheduler.draws().Below(3) == 0) linger_ = absl::Seconds(5);
   hooks_.after_step = [this](int, std::int64_t, const nn::ParameterArena&) {
@@ -146,7 +155,7 @@ void SimulatedProcess::OnStart() {
 
 absl::Status SimulatedProcess::Prepare(const Decision* decision) {
   JobSpec spec = options_.spec;
-  spec.train = points_.In(spec.train);
+  spec.train = points_.In(train_);
   spec.checkpoint.files = points_.In(&files_);
   TROUPE_ASSIGN_OR_RETURN(
       setup_, PrepareJob(spec, /*observer=*/nullptr, &hooks_, decision));

@@ -51,6 +51,27 @@ class NodeFiles : public base::InterceptedFileSystem {
   bool was_full_ = false;
 };
 
+// The training set of a node, of which a read may fail.
+class NodeData : public data::Dataset {
+ public:
+  // Read `bad_read` fails; -1: none does.
+  NodeData(data::DatasetPtr good, int bad_read)
+      : Dataset(good->size(), good->spec()),
+        good_(std::move(good)),
+        bad_read_(bad_read) {}
+
+  bool was_bad() const { return bad_read_ >= 0 && reads_ > bad_read_; }
+
+ private:
+  absl::Status Gather(absl::Span<const std::int64_t> indices,
+                      std::int64_t epoch, const nn::Tensor& inputs,
+                      const nn::Tensor& targets) const override;
+
+  const data::DatasetPtr good_;
+  const int bad_read_;
+  mutable int reads_ = 0;
+};
+
 struct SimulatedProcessOptions {
   int node = 0;
   ClusterOptions cluster;  // .process may be another number than the node's
@@ -61,6 +82,7 @@ struct SimulatedProcessOptions {
   bool broken = false;    // whether setting up its ranks fails
   absl::Duration slow;    // delay before it sets up its ranks
   int disk_full_at = -1;  // write at which its disk is full; -1: never
+  int bad_read = -1;      // read of its training set that fails; -1: none
 };
 
 // The objects that the processes of a simulation share.
@@ -96,6 +118,7 @@ class SimulatedProcess {
   bool has_joined() const { return stage_ > Stage::kJoining; }
   bool is_running() const { return stage_ == Stage::kRunning; }
   bool disk_was_full() const { return files_.was_full(); }
+  bool data_was_bad() const { return train_->was_bad(); }
   // Whether process 0 gave up waiting for the others' Farewell.
   bool hurried() const { return hurried_; }
 
@@ -146,6 +169,7 @@ class SimulatedProcess {
   absl::Duration linger_;
   base::PosixFileSystem disk_;
   NodeFiles files_;
+  const std::shared_ptr<NodeData> train_;
   caf::actor starter_;
   caf::event_based_actor* self_ = nullptr;
   CoordinatorActor coordinator_;  // this node's handle

@@ -97,7 +97,7 @@ class SupervisorTest : public testing::Test {
   // Ends the actors that a failed check has left behind.
   void TearDown() override {
     if (!ended()) Send(Failure{1, -1, "test", 10, "over"});
-    if (!ended()) system_.Advance(HeldVerdictMax());
+    if (!ended()) system_.Advance(absl::FromChrono(HeldVerdict::kCauseMax));
   }
   template <typename Message>
   void Send(const Message& message) {

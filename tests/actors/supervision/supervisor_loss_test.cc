@@ -29,6 +29,9 @@ class LossTest : public SupervisorTest {
     loss.process = 1;
     return loss;
   }
+  static Failure GivenUp() {
+    return {kNow, 0, "compute", kCancelled, "rank 1 has ended"};
+  }
   static RankWaits Computing(int rank) {
     RankWaits answer = {kNow, rank, "computing step 1", /*busy=*/true, {}};
     return answer;
@@ -44,7 +47,7 @@ class LossTest : public SupervisorTest {
     wait.nanos = 7'000'000;
     return {kNow, rank, "", /*busy=*/false, {wait}};
   }
-  static constexpr int kUnavailable = 14;
+  static constexpr int kCancelled = 1, kUnavailable = 14, kDataLoss = 15;
   static constexpr char kVerdict[] =
       "process 1 is lost: why\n"
       "the root of the wait is rank 1 in process 1 (n2, pid 4711, rank 1), "
@@ -142,6 +145,44 @@ TEST_F(LossTest, WhoeverLeavesBecauseOfTheFirstFailureIsNotBlamed) {
   ASSERT_TRUE(ended());
   EXPECT_THAT(std::string(verdict().message()),
               testing::StartsWith("rank 0, compute: process 0 stood still\n"));
+}
+
+// Rank 1's group, which shares memory, was aborted before its failure arrived
+// over the network.
+TEST_F(LossTest, TheFailureOfTheRankThatEndedIsTheVerdict) {
+  Begin(Plain(100));
+  Send(GivenUp());
+  Send(WaitingFor(0, 1));
+  Send(WaitingFor(1, 0));
+  EXPECT_FALSE(ended()) << "rank 1 has a failure of its own";
+  Send(Failure{kNow, 1, "loader", kDataLoss, "images.idx: truncated"});
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(verdict(),
+            absl::DataLossError("rank 1, loader: images.idx: truncated"));
+}
+
+TEST_F(LossTest, TheFailureOfTheRankThatEndedMayBeALoss) {
+  Begin(Plain(100));
+  Send(GivenUp());
+  Send(Loss());
+  EXPECT_FALSE(ended()) << "rank 0 may yet answer";
+  Send(WaitingFor(0, 1));
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(verdict(), absl::UnavailableError(kVerdict));
+}
+
+TEST_F(LossTest, ARankThatEndedWithoutAFailureIsNamed) {
+  Begin(Plain(100));
+  Send(GivenUp());
+  Send(Failure{kNow, 1, "comm", kCancelled, "rank 0 has ended"});
+  Send(WaitingFor(0, 1));
+  system_.Advance(HeldVerdictMax());
+  EXPECT_FALSE(ended());
+  system_.Advance(absl::FromChrono(HeldVerdict::kCauseMax));
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(verdict().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(verdict().message()),
+              testing::StartsWith("rank 0, compute: rank 1 has ended\n"));
 }
 
 TEST_F(LossTest, FailuresOfOtherKindsAreNotHeld) {

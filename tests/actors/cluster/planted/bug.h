@@ -35,8 +35,10 @@ enum class Bug {
   kStaleEndIsTaken,
   kAgentBlamesProcess0,
   kLateCrewLivesOn,
-  // The supervisor: supervisor.cc and saving.cc of actors/supervision.
+  // The supervisor: supervisor.cc, held_verdict.cc and saving.cc of
+  // actors/supervision.
   kWhoeverLeavesHasFailed,
+  kVictimIsBlamed,
   kVerdictIsNotHeld,
   kAsksOnce,
   kCommitsBeforeTheLastShard,

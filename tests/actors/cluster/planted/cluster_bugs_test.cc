@@ -68,6 +68,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(LateCrewLivesOn, "are left", /*checkpoints=*/false,
                 TheLastHasNoRanks),
     TROUPE_CASE(WhoeverLeavesHasFailed, "INTERNAL: "),
+    TROUPE_CASE(VictimIsBlamed, " has ended"),
     TROUPE_CASE(VerdictIsNotHeld, "nobody was asked who waits for whom"),
     TROUPE_CASE(AsksOnce, "never ended"),
     TROUPE_CASE(CommitsBeforeTheLastShard, "lacks tensors",
