@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/arena/first_fill.h"
 #include "nn/kernels/device_queues.h"
 
@@ -178,8 +179,8 @@ absl::StatusOr<Tensor> ParameterArena::Take(std::int64_t elems, DType dtype,
                                             Allocator& allocator) {
   absl::StatusOr<Tensor> block = Tensor::Create({elems}, dtype, allocator);
   if (block.ok()) return block;
-  return absl::Status(block.status().code(),
-                      absl::StrCat(what, ": ", block.status().message()));
+  return base::WithMessage(block.status(),
+                           absl::StrCat(what, ": ", block.status().message()));
 }
 
 absl::StatusOr<Tensor> ParameterArena::Zeros(std::int64_t elems, DType dtype,

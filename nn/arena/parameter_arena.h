@@ -178,11 +178,13 @@ class ParameterArena {
   const Options options_;
   const DType dtype_, grad_dtype_;
   std::vector<ArenaSlot> slots_;  // frozen parameters last
-  // index in slots_ by bucket; the last: the frozen
+  // Index in slots_ of each bucket's first slot; the last one is that of the
+  // frozen parameters.
   std::vector<int> first_slot_;
   std::vector<ArenaRange> ranges_;
   Tensor values_, grads_;
-  // By bucket: memory for at least its gradients; undefined if not held.
+  // Memory of each bucket's gradients, or more; undefined while the bucket
+  // holds none.
   std::vector<Tensor> held_grads_;
   std::vector<Tensor> free_grads_;  // blocks that ReleaseGrads() returned
   std::vector<std::pair<std::string, Tensor>> states_;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "nn/autograd/segment.h"
 #include "nn/autograd/tape.h"
 
@@ -9,8 +10,8 @@ namespace troupe::nn {
 namespace {
 
 absl::Status InOp(const Node& node, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat("backward of ", node.name(),
-                                                  ": ", status.message()));
+  return base::WithMessage(status, absl::StrCat("backward of ", node.name(),
+                                                ": ", status.message()));
 }
 
 // Whether the pass over weights runs a piece for a step of a tape. For other

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 
 namespace troupe::nn {
 namespace {
@@ -19,8 +20,8 @@ absl::Status BindBuffers(absl::Span<Buffer* const> buffers, Kernels& kernels) {
   for (Buffer* buffer : buffers) {
     const absl::Status status = Bind(*buffer, kernels);
     if (status.ok()) continue;
-    return absl::Status(status.code(), absl::StrCat("buffer ", buffer->name,
-                                                    ": ", status.message()));
+    return base::WithMessage(
+        status, absl::StrCat("buffer ", buffer->name, ": ", status.message()));
   }
   return absl::OkStatus();
 }

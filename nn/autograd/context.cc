@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/exception_text.h"
+#include "base/field_error.h"
 #include "base/usage_error.h"
 
 namespace troupe::nn {
@@ -33,10 +34,9 @@ double ShapeRecord::flops() const {
 Tensor Context::Fail(const absl::Status& status) {
   if (status_.ok()) {
     const std::string where = path();
-    status_ =
-        where.empty()
-            ? status
-            : absl::Status(status.code(), absl::StrCat("in module ", where,
+    status_ = where.empty() ? status
+                            : base::WithMessage(
+                                  status, absl::StrCat("in module ", where,
                                                        ": ", status.message()));
   }
   return Tensor();
@@ -179,8 +179,8 @@ Tensor Context::Empty(const char* op, const Shape& shape, DType dtype) {
   absl::StatusOr<Tensor> output =
       Tensor::Create(shape, dtype, kernels_->allocator());
   if (output.ok()) return *std::move(output);
-  return Fail(absl::Status(output.status().code(),
-                           absl::StrCat(op, ": ", output.status().message())));
+  return Fail(base::WithMessage(
+      output.status(), absl::StrCat(op, ": ", output.status().message())));
 }
 
 void Context::Note(const char* op, const Tensor& output, double flops) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 
 namespace troupe::nn {
 
@@ -63,8 +64,8 @@ absl::StatusOr<bool> BackwardPass::AdvanceSegment(Tape::Step& step) {
       output = segment.segment->Run(kernels_, segment.tape, segment.x);
     }
     if (!output.ok()) {
-      return absl::Status(
-          output.status().code(),
+      return base::WithMessage(
+          output.status(),
           absl::StrCat("recomputation: ", output.status().message()));
     }
     inner_sink_ = std::make_unique<SegmentSink>(*this, step);

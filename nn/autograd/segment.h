@@ -37,7 +37,7 @@ class Segment {
 // State of a segment on its tape.
 struct Tape::RecordedSegment {
   std::unique_ptr<Segment> segment;
-  // By parameter: whether its last use and its last read are over.
+  // Whether the last use, and the last read, of each parameter are over.
   std::vector<bool> used, read;
   // Set by the recomputation:
   Tape tape;

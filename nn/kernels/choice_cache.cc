@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "base/fnv_hash.h"
 
 namespace troupe::nn {
@@ -96,8 +97,7 @@ absl::StatusOr<Entries> ParseEntries(absl::string_view context,
 }
 
 absl::Status WithPath(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrCat(path, ": ", status.message()));
+  return base::WithMessage(status, absl::StrCat(path, ": ", status.message()));
 }
 
 }  // namespace

@@ -2,9 +2,14 @@
 //
 //   status = kernels.UnaryForward(UnaryFunction::kSilu, 0, x, y);
 //   status = kernels.Binary(BinaryFunction::kMultiply, a, b, y);
+//   status = kernels.PairLoss({PairLossFunction::kHuber, delta, /*q=*/1},
+//                             prediction, target, stats, dprediction);
 //
-// Nothing but enumerations: loops that are compiled once for each instruction
-// set include this header.
+// The formulas of UnaryFunction and BinaryFunction are in element_formulas.h,
+// those of PairLossFunction in cpu/loss_loops.h and cuda/pair_losses.cu; the
+// oracle, nn/kernels/reference, has its own. This header has only enumerations
+// and their properties, since loops that are compiled once for each instruction
+// set include it.
 
 #ifndef NN_KERNELS_ELEMENT_FUNCTIONS_H_
 #define NN_KERNELS_ELEMENT_FUNCTIONS_H_
@@ -30,12 +35,34 @@ enum class UnaryFunction : std::uint8_t {
   kTanh,       //
 };
 
+// Whether f' is computed from y = f(x), not from x.
+constexpr bool SavesOutput(UnaryFunction f) {
+  return f == UnaryFunction::kExp || f == UnaryFunction::kSqrt ||
+         f == UnaryFunction::kSigmoid || f == UnaryFunction::kTanh;
+}
+
 // y = f(a, b).
 enum class BinaryFunction : std::uint8_t {
   kAdd,
   kSubtract,
   kMultiply,
   kDivide
+};
+
+// The loss of a pair of elements, a prediction x and its target t, with numbers
+// p and q for functions with parameters; e = x - t.
+enum class PairLossFunction : std::uint8_t {
+  kSquaredError,   // e^2
+  kAbsoluteError,  // |e|
+  kHuber,          // q (|e| <= p ? e^2 / 2 : p (|e| - p / 2))
+  kBceWithLogits,  // (1 - t) x + (1 + (p - 1) t) log(1 + e^-x), t from 0 to 1
+};
+
+// A function with its parameters.
+struct PairLossRule {
+  PairLossFunction function;
+  double p = 0;
+  double q = 0;
 };
 
 }  // namespace troupe::nn

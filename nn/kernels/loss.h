@@ -1,6 +1,7 @@
 // Kernels of losses: the sum over a batch, and the gradient of that *sum*.
 //
-//   status = kernels.MeanSquaredError(prediction, target, stats, dprediction);
+//   status = kernels.PairLoss({PairLossFunction::kSquaredError}, prediction,
+//                             target, stats, dprediction);
 //
 // `stats` f64[3] holds {sum of losses, count, number of hits}. The gradient may
 // be undefined if only statistics are wanted.
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 
+#include "nn/kernels/element_functions.h"
 #include "nn/kernels/op.h"
 
 namespace troupe::nn {
@@ -47,24 +49,12 @@ struct LossKernels {
                   const CrossEntropyRule& rule, FixedOut stats, Out dlogits)>
       WeightedCrossEntropy{"WeightedCrossEntropy"};
 
-  // prediction, target of one shape. stats = {sum of squared errors, number of
-  // elements, 0}; dprediction = 2 (prediction - target).
-  Op<absl::Status(In prediction, In target, FixedOut stats, Out dprediction)>
-      MeanSquaredError{"MeanSquaredError"};
-
-  // The same for other functions of the error e = prediction - target.
-  //     |e|
-  Op<absl::Status(In prediction, In target, FixedOut stats, Out dprediction)>
-      AbsoluteError{"AbsoluteError"};
-  //     scale * (|e| <= delta ? e^2 / 2 : delta * (|e| - delta / 2))
-  Op<absl::Status(In prediction, In target, double delta, double scale,
+  // prediction, target of one shape. stats = {sum of the losses of their pairs
+  // of elements, number of elements, 0}; dprediction is the derivative of each
+  // loss by its prediction.
+  Op<absl::Status(const PairLossRule& rule, In prediction, In target,
                   FixedOut stats, Out dprediction)>
-      HuberLoss{"HuberLoss"};
-  // The same for x = logits, with targets t from 0 to 1:
-  //     (1 - t) * x + (1 + (pos_weight - 1) * t) * log(1 + e^-x)
-  Op<absl::Status(In logits, In target, double pos_weight, FixedOut stats,
-                  Out dlogits)>
-      BceWithLogits{"BceWithLogits"};
+      PairLoss{"PairLoss"};
 
   // stats = {weight_a * a[0] + weight_b * b[0], a[1], a[2]}, all f64[3], for
   // statistics of losses or their gradients. `b` may be undefined: it then adds
@@ -77,8 +67,7 @@ struct LossKernels {
   static void ForEachOp(Visit visit) {
     using K = LossKernels;
     VisitOps<K>(visit, &K::SoftmaxCrossEntropy, &K::WeightedCrossEntropy,
-                &K::MeanSquaredError, &K::AbsoluteError, &K::HuberLoss,
-                &K::BceWithLogits, &K::CombineLosses);
+                &K::PairLoss, &K::CombineLosses);
   }
 };
 

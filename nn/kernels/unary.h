@@ -15,12 +15,6 @@
 
 namespace troupe::nn {
 
-// Whether f' is computed from y = f(x), not from x.
-inline bool SavesOutput(UnaryFunction f) {
-  return f == UnaryFunction::kExp || f == UnaryFunction::kSqrt ||
-         f == UnaryFunction::kSigmoid || f == UnaryFunction::kTanh;
-}
-
 struct UnaryKernels {
   // y = f(x) with parameter p. y may be x.
   Op<absl::Status(UnaryFunction f, double p, In x, Out y)> UnaryForward{

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/models/layer_kinds.h"
 
 namespace troupe::nn {
@@ -136,8 +137,8 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeLayers(
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const absl::Status status = AppendLayer(layers[i], layer, stashed, *model);
     if (status.ok()) continue;
-    return absl::Status(
-        status.code(),
+    return base::WithMessage(
+        status,
         absl::StrCat("layer ", i, ", \"", layers[i], "\": ", status.message()));
   }
   TROUPE_RETURN_IF_ERROR(stashed.CheckAllTaken());

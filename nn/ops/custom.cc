@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/field_error.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -9,8 +10,8 @@ namespace {
 
 absl::Status InOp(const CustomOp& op, const absl::Status& status) {
   if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(op.name, ": ", status.message()));
+  return base::WithMessage(status,
+                           absl::StrCat(op.name, ": ", status.message()));
 }
 
 class CustomNode final : public Node {

@@ -80,16 +80,18 @@ Tensor Loss(Context& ctx, const char* name, const Tensor& x, bool takes_x,
 }
 
 // Runs a loss of elements beside their targets; checks their shapes and dtypes.
-template <typename Kernel>
-Tensor LossOfPairs(Context& ctx, const char* name, const Tensor& prediction,
-                   const Tensor& target, Kernel kernel) {
+Tensor LossOfPairs(Context& ctx, const char* name, const PairLossRule& rule,
+                   const Tensor& prediction, const Tensor& target) {
   if (!ctx.ok()) return Tensor();
   if (prediction.shape() != target.shape() ||
       prediction.dtype() != target.dtype()) {
     return BadShapes(ctx, name, " takes two tensors of one shape and dtype, ",
                      "got ", Str(prediction), " and ", Str(target));
   }
-  return Loss(ctx, name, prediction, /*takes_x=*/false, kernel);
+  return Loss(
+      ctx, name, prediction, /*takes_x=*/false, [&](Tensor& stats, Tensor& dx) {
+        return ctx.kernels().PairLoss(rule, prediction, target, stats, dx);
+      });
 }
 
 // Whether `targets` has one target for each row of `logits`.
@@ -169,17 +171,13 @@ LossFn CrossEntropyLoss(const CrossEntropyOptions& options) {
 
 Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,
                         const Tensor& target) {
-  return LossOfPairs(
-      ctx, "mse", prediction, target, [&](Tensor& stats, Tensor& dx) {
-        return ctx.kernels().MeanSquaredError(prediction, target, stats, dx);
-      });
+  return LossOfPairs(ctx, "mse", {PairLossFunction::kSquaredError}, prediction,
+                     target);
 }
 
 Tensor L1Loss(Context& ctx, const Tensor& prediction, const Tensor& target) {
-  return LossOfPairs(
-      ctx, "l1_loss", prediction, target, [&](Tensor& stats, Tensor& dx) {
-        return ctx.kernels().AbsoluteError(prediction, target, stats, dx);
-      });
+  return LossOfPairs(ctx, "l1_loss", {PairLossFunction::kAbsoluteError},
+                     prediction, target);
 }
 
 Tensor HuberLoss(Context& ctx, const Tensor& prediction, const Tensor& target,
@@ -188,10 +186,9 @@ Tensor HuberLoss(Context& ctx, const Tensor& prediction, const Tensor& target,
   if (!(delta > 0) || std::isinf(delta)) {
     return BadShapes(ctx, "huber_loss takes a delta above 0, got ", delta);
   }
-  return LossOfPairs(
-      ctx, "huber_loss", prediction, target, [&](Tensor& stats, Tensor& dx) {
-        return ctx.kernels().HuberLoss(prediction, target, delta, 1, stats, dx);
-      });
+  return LossOfPairs(ctx, "huber_loss",
+                     {PairLossFunction::kHuber, delta, /*q=*/1}, prediction,
+                     target);
 }
 
 Tensor SmoothL1Loss(Context& ctx, const Tensor& prediction,
@@ -201,11 +198,9 @@ Tensor SmoothL1Loss(Context& ctx, const Tensor& prediction,
   if (!(beta > 0) || std::isinf(beta)) {
     return BadShapes(ctx, "smooth_l1_loss takes a beta from 0 on, got ", beta);
   }
-  return LossOfPairs(ctx, "smooth_l1_loss", prediction, target,
-                     [&](Tensor& stats, Tensor& dx) {
-                       return ctx.kernels().HuberLoss(prediction, target, beta,
-                                                      1 / beta, stats, dx);
-                     });
+  return LossOfPairs(ctx, "smooth_l1_loss",
+                     {PairLossFunction::kHuber, beta, /*q=*/1 / beta},
+                     prediction, target);
 }
 
 Tensor BceWithLogits(Context& ctx, const Tensor& logits, const Tensor& target,
@@ -215,11 +210,9 @@ Tensor BceWithLogits(Context& ctx, const Tensor& logits, const Tensor& target,
     return BadShapes(ctx, "bce_with_logits takes a pos_weight from 0 on, got ",
                      pos_weight);
   }
-  return LossOfPairs(ctx, "bce_with_logits", logits, target,
-                     [&](Tensor& stats, Tensor& dx) {
-                       return ctx.kernels().BceWithLogits(
-                           logits, target, pos_weight, stats, dx);
-                     });
+  return LossOfPairs(ctx, "bce_with_logits",
+                     {PairLossFunction::kBceWithLogits, pos_weight}, logits,
+                     target);
 }
 
 Tensor ScaleLoss(Context& ctx, const Tensor& loss, double weight) {

@@ -64,7 +64,7 @@ Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            const CrossEntropyOptions& options);
 
 // Losses over elements: prediction and target have one shape and dtype, and the
-// mean is over elements. The formulas are in nn/kernels/loss.h.
+// mean is over elements. PairLossFunction has the formulas.
 Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,
                         const Tensor& target);
 Tensor L1Loss(Context& ctx, const Tensor& prediction, const Tensor& target);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/utility/utility.h"
+#include "base/field_error.h"
 #include "base/usage_error.h"
 
 namespace troupe::nn {
@@ -27,9 +28,9 @@ absl::StatusOr<Tensor> Tensor::Create(const Shape& shape, DType dtype,
   absl::StatusOr<StoragePtr> storage =
       allocator.Allocate(shape.numel() * SizeOf(dtype));
   if (ABSL_PREDICT_FALSE(!storage.ok())) {
-    return absl::Status(storage.status().code(),
-                        absl::StrCat(DTypeName(dtype), shape.ToString(), ": ",
-                                     storage.status().message()));
+    return base::WithMessage(
+        storage.status(), absl::StrCat(DTypeName(dtype), shape.ToString(), ": ",
+                                       storage.status().message()));
   }
   // Constructed in place in the result: every op makes one.
   absl::StatusOr<Tensor> made(absl::in_place);

@@ -13,6 +13,7 @@
 #define NN_KERNELS_CPU_ATTENTION_BACKWARD_LOOPS_H_
 
 #include "nn/kernels/cpu/attention_loops.h"
+#include "nn/kernels/cpu/loops.h"
 
 namespace troupe::nn::cpu {
 namespace {
@@ -216,6 +217,10 @@ inline void AttentionBackward(const AttentionHeadShape& s,
       BackwardHead(s, b);
     }
   }
+}
+
+constexpr void SetAttentionBackwardLoops(Loops& loops) {
+  loops.attention_backward = AttentionBackward;
 }
 
 }  // namespace

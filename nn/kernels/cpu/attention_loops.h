@@ -280,6 +280,11 @@ inline void AttentionForward(const AttentionHeadShape& s,
   }
 }
 
+constexpr void SetAttentionLoops(Loops& loops) {
+  loops.attention_scratch = AttentionScratch;
+  loops.attention_forward = AttentionForward;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

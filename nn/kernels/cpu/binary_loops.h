@@ -1,4 +1,4 @@
-// Loops of functions of two operands (nn/kernels/element_functions.h), over
+// Loops of functions of two operands (nn/kernels/element_formulas.h), over
 // rows of broadcast operands. An element's bits depend on its operands alone.
 
 #ifndef NN_KERNELS_CPU_BINARY_LOOPS_H_
@@ -7,7 +7,7 @@
 #include "nn/kernels/cpu/elementwise_loops.h"
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/simd.h"
-#include "nn/kernels/element_functions.h"
+#include "nn/kernels/element_formulas.h"
 
 namespace troupe::nn::cpu {
 namespace {
@@ -41,21 +41,13 @@ TROUPE_INLINE void BinaryRows(const BinaryShape& shape, const float* a,
 
 inline void Binary(BinaryFunction f, const BinaryShape& shape, const float* a,
                    const float* b, float* y) {
-  switch (f) {
-    case BinaryFunction::kAdd:
-      return BinaryRows(shape, a, b, y,
-                        [](Vec u, Vec v) { return Plus(u, v); });
-    case BinaryFunction::kSubtract:
-      return BinaryRows(shape, a, b, y,
-                        [](Vec u, Vec v) { return Minus(u, v); });
-    case BinaryFunction::kMultiply:
-      return BinaryRows(shape, a, b, y,
-                        [](Vec u, Vec v) { return Times(u, v); });
-    case BinaryFunction::kDivide:
-      return BinaryRows(shape, a, b, y,
-                        [](Vec u, Vec v) { return Over(u, v); });
-  }
+  WithBinary(
+      f, [&](auto function) __attribute__((always_inline)) {
+        BinaryRows(shape, a, b, y, function);
+      });
 }
+
+constexpr void SetBinaryLoops(Loops& loops) { loops.binary = Binary; }
 
 }  // namespace
 }  // namespace troupe::nn::cpu

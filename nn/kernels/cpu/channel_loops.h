@@ -177,6 +177,13 @@ inline void ChannelBackward(Index rows, Index channels,
   }
 }
 
+constexpr void SetChannelLoops(Loops& loops) {
+  loops.channel_sums = ChannelSums;
+  loops.channel_forward = ChannelForward;
+  loops.channel_gradient_sums = ChannelGradientSums;
+  loops.channel_backward = ChannelBackward;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

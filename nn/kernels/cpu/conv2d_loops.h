@@ -326,6 +326,13 @@ inline void ConvBackwardWeight(const ImageShape& d, const float* x,
   }
 }
 
+constexpr void SetConv2dLoops(Loops& loops) {
+  loops.conv_scratch = ConvScratch;
+  loops.conv_forward = ConvForward;
+  loops.conv_backward_input = ConvBackwardInput;
+  loops.conv_backward_weight = ConvBackwardWeight;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

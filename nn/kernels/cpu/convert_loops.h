@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/simd.h"
 
 namespace troupe::nn::cpu {
@@ -51,6 +52,13 @@ inline void NarrowF16(Index n, const float* x, std::uint16_t* y) {
   ConvertVectors(n, x, y, [](const float* from, std::uint16_t* to) {
     StoreF16(to, Load(from));
   });
+}
+
+constexpr void SetConvertLoops(Loops& loops) {
+  loops.widen_bf16 = WidenBF16;
+  loops.narrow_bf16 = NarrowBF16;
+  loops.widen_f16 = WidenF16;
+  loops.narrow_f16 = NarrowF16;
 }
 
 }  // namespace

@@ -240,6 +240,13 @@ inline void DepthwiseBackwardWeight(const ImageShape& d, const float* x,
   }
 }
 
+constexpr void SetDepthwiseLoops(Loops& loops) {
+  loops.depthwise_scratch = DepthwiseScratch;
+  loops.depthwise_forward = DepthwiseForward;
+  loops.depthwise_backward_input = DepthwiseBackwardInput;
+  loops.depthwise_backward_weight = DepthwiseBackwardWeight;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

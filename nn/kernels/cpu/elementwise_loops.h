@@ -54,6 +54,14 @@ inline void Fill(Index n, float value, float* y) {
   ForEachVector(n, [=](auto, auto store) { store(y, v); });
 }
 
+constexpr void SetElementwiseLoops(Loops& loops) {
+  loops.relu_forward = ReluForward;
+  loops.relu_backward = ReluBackward;
+  loops.scale = Scale;
+  loops.add = Add;
+  loops.fill = Fill;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

@@ -6,6 +6,7 @@
 #ifndef NN_KERNELS_CPU_LINEAR_LOOPS_H_
 #define NN_KERNELS_CPU_LINEAR_LOOPS_H_
 
+#include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/product.h"
 #include "nn/kernels/cpu/transpose.h"
 
@@ -190,6 +191,15 @@ inline void ColumnSums(Index n, Index m, const float* x, bool accumulate,
       WideSumsOfBlock(rows, m, x + i * m, adds, sums);
     }
   }
+}
+
+constexpr void SetLinearLoops(Loops& loops) {
+  loops.linear_scratch = LinearScratch;
+  loops.linear_forward = LinearForward;
+  loops.linear_backward_input = LinearBackwardInput;
+  loops.linear_backward_weight = LinearBackwardWeight;
+  loops.column_sums = ColumnSums;
+  loops.add_to_rows = AddToRows;
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 //
 // Every instruction set is one file (loops_plain.cc, ...) compiled with its own
 // flags; the table is the only thing with external linkage instantiated there.
+// The loops of family x are in x_loops.h, where Set...Loops() puts them into
+// the table.
 // Letters: the same as in nn/kernels/kernels.h.
 
 #ifndef NN_KERNELS_CPU_LOOPS_H_
@@ -288,9 +290,6 @@ struct Loops {
   void (*widen_f16)(std::int64_t n, const std::uint16_t* x, float* y);
   void (*narrow_f16)(std::int64_t n, const float* x, std::uint16_t* y);
 
-  // Returns the sum of squares; d may be null.
-  double (*squared_error)(std::int64_t n, const float* prediction,
-                          const float* target, float* d);
   // Returns the loss of one row; d may be null. *hit: whether the largest logit
   // is the target.
   double (*cross_entropy_row)(std::int64_t classes, const float* logits,
@@ -300,13 +299,9 @@ struct Loops {
                                        const float* logits, std::int64_t target,
                                        const float* weights, double smoothing,
                                        float* d, bool* hit);
-  // These return the sum of the losses; d may be null.
-  double (*absolute_error)(std::int64_t n, const float* prediction,
-                           const float* target, float* d);
-  double (*huber)(std::int64_t n, float delta, float scale,
-                  const float* prediction, const float* target, float* d);
-  double (*bce_with_logits)(std::int64_t n, float pos_weight,
-                            const float* logits, const float* target, float* d);
+  // Returns the sum of the losses; d may be null.
+  double (*pair_loss)(const PairLossRule& rule, std::int64_t n,
+                      const float* prediction, const float* target, float* d);
 };
 
 const Loops& PlainLoops();

@@ -77,42 +77,12 @@ absl::Status WeightedCrossEntropy(CpuDevice& cpu, In logits, In targets,
       });
 }
 
-absl::Status MeanSquaredError(CpuDevice& cpu, In prediction, In target,
-                              Tensor& stats, Tensor& dprediction) {
+absl::Status PairLoss(CpuDevice& cpu, const PairLossRule& rule, In prediction,
+                      In target, Tensor& stats, Tensor& dprediction) {
   const std::int64_t n = prediction.numel();
   const double sum =
-      cpu.loops().squared_error(n, prediction.data<float>(),
-                                target.data<float>(), DataOrNull(dprediction));
-  SetStats(sum, static_cast<double>(n), 0, stats);
-  return absl::OkStatus();
-}
-
-absl::Status AbsoluteError(CpuDevice& cpu, In prediction, In target,
-                           Tensor& stats, Tensor& dprediction) {
-  const std::int64_t n = prediction.numel();
-  const double sum =
-      cpu.loops().absolute_error(n, prediction.data<float>(),
-                                 target.data<float>(), DataOrNull(dprediction));
-  SetStats(sum, static_cast<double>(n), 0, stats);
-  return absl::OkStatus();
-}
-
-absl::Status HuberLoss(CpuDevice& cpu, In prediction, In target, double delta,
-                       double scale, Tensor& stats, Tensor& dprediction) {
-  const std::int64_t n = prediction.numel();
-  const double sum = cpu.loops().huber(
-      n, static_cast<float>(delta), static_cast<float>(scale),
-      prediction.data<float>(), target.data<float>(), DataOrNull(dprediction));
-  SetStats(sum, static_cast<double>(n), 0, stats);
-  return absl::OkStatus();
-}
-
-absl::Status BceWithLogits(CpuDevice& cpu, In logits, In target,
-                           double pos_weight, Tensor& stats, Tensor& dlogits) {
-  const std::int64_t n = logits.numel();
-  const double sum = cpu.loops().bce_with_logits(
-      n, static_cast<float>(pos_weight), logits.data<float>(),
-      target.data<float>(), DataOrNull(dlogits));
+      cpu.loops().pair_loss(rule, n, prediction.data<float>(),
+                            target.data<float>(), DataOrNull(dprediction));
   SetStats(sum, static_cast<double>(n), 0, stats);
   return absl::OkStatus();
 }
@@ -131,10 +101,7 @@ template <>
 void BindFamily(CpuDevice& cpu, LossKernels& ops) {
   BindF32<SoftmaxCrossEntropy>(cpu, ops.SoftmaxCrossEntropy);
   BindF32<WeightedCrossEntropy>(cpu, ops.WeightedCrossEntropy);
-  BindF32<MeanSquaredError>(cpu, ops.MeanSquaredError);
-  BindF32<AbsoluteError>(cpu, ops.AbsoluteError);
-  BindF32<HuberLoss>(cpu, ops.HuberLoss);
-  BindF32<BceWithLogits>(cpu, ops.BceWithLogits);
+  BindF32<PairLoss>(cpu, ops.PairLoss);
   ops.CombineLosses.Bind<CombineLosses>(&cpu);
 }
 

@@ -11,8 +11,11 @@
 namespace troupe::nn::cpu {
 namespace {
 
-inline double SquaredError(Index n, const float* prediction,
-                           const float* target, float* d) {
+// The losses of pairs are not inlined into PairLoss(): the compiler then makes
+// a loop of its own for a null `d`.
+
+__attribute__((noinline)) double SquaredError(Index n, const float* prediction,
+                                              const float* target, float* d) {
   SquareSum sum;
   ForEachVector(n, [&](auto load, auto store) {
     const Vec error = Minus(load(prediction), load(target));
@@ -108,8 +111,8 @@ inline double WeightedCrossEntropyRow(Index classes, const float* logits,
 
 TROUPE_INLINE Vec Abs(Vec v) { return MaxOrSecond(v, Minus(Zero(), v)); }
 
-inline double AbsoluteError(Index n, const float* prediction,
-                            const float* target, float* d) {
+__attribute__((noinline)) double AbsoluteError(Index n, const float* prediction,
+                                               const float* target, float* d) {
   const Vec one = Set(1.0f), minus_one = Set(-1.0f);
   return SumInBlocks(n, [=](auto load, auto store) {
     const Vec e = Minus(load(prediction), load(target));
@@ -122,8 +125,9 @@ inline double AbsoluteError(Index n, const float* prediction,
 }
 
 // With c = e, limited to [-delta, delta], both parts are c (e - c / 2).
-inline double Huber(Index n, float delta, float scale, const float* prediction,
-                    const float* target, float* d) {
+__attribute__((noinline)) double Huber(Index n, float delta, float scale,
+                                       const float* prediction,
+                                       const float* target, float* d) {
   const Vec most = Set(delta), least = Set(-delta), by = Set(scale);
   const Vec half = Set(0.5f);
   return SumInBlocks(n, [=](auto load, auto store) {
@@ -152,8 +156,9 @@ TROUPE_INLINE Vec LogOfOnePlus(Vec y) {
   return Times(sum, z);
 }
 
-inline double BceWithLogits(Index n, float pos_weight, const float* logits,
-                            const float* target, float* d) {
+__attribute__((noinline)) double BceWithLogits(Index n, float pos_weight,
+                                               const float* logits,
+                                               const float* target, float* d) {
   const Vec one = Set(1.0f), extra = Set(pos_weight - 1.0f);
   return SumInBlocks(n, [=](auto load, auto store) {
     const Vec x = load(logits), t = load(target);
@@ -169,6 +174,28 @@ inline double BceWithLogits(Index n, float pos_weight, const float* logits,
         Plus(MaxOrSecond(Zero(), minus_x), LogOfOnePlus(decay));
     return Fma(negative, x, Times(weight, softplus));
   });
+}
+
+inline double PairLoss(const PairLossRule& rule, Index n,
+                       const float* prediction, const float* target, float* d) {
+  const auto p = static_cast<float>(rule.p), q = static_cast<float>(rule.q);
+  switch (rule.function) {
+    case PairLossFunction::kSquaredError:
+      return SquaredError(n, prediction, target, d);
+    case PairLossFunction::kAbsoluteError:
+      return AbsoluteError(n, prediction, target, d);
+    case PairLossFunction::kHuber:
+      return Huber(n, /*delta=*/p, /*scale=*/q, prediction, target, d);
+    case PairLossFunction::kBceWithLogits:
+      return BceWithLogits(n, /*pos_weight=*/p, prediction, target, d);
+  }
+  return __builtin_nan("");
+}
+
+constexpr void SetLossLoops(Loops& loops) {
+  loops.cross_entropy_row = CrossEntropyRow;
+  loops.weighted_cross_entropy_row = WeightedCrossEntropyRow;
+  loops.pair_loss = PairLoss;
 }
 
 }  // namespace

@@ -131,6 +131,12 @@ inline void NormRowsBackwardWeight(Index rows, Index d, const float* x,
   }
 }
 
+constexpr void SetNormLoops(Loops& loops) {
+  loops.norm_rows_forward = NormRowsForward;
+  loops.norm_rows_backward_input = NormRowsBackwardInput;
+  loops.norm_rows_backward_weight = NormRowsBackwardWeight;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

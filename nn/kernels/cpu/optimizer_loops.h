@@ -136,6 +136,17 @@ inline double SumOfSquares(Index n, const float* x) {
   return sum.Total();
 }
 
+constexpr void SetOptimizerLoops(Loops& loops) {
+  loops.sgd = Sgd;
+  loops.adam = Adam;
+  loops.lamb_direction = LambDirection;
+  loops.lars = Lars;
+  loops.add_scaled = AddScaled;
+  loops.move_towards = MoveTowards;
+  loops.clip = Clip;
+  loops.square_sum = SumOfSquares;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

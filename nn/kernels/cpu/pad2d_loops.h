@@ -66,6 +66,11 @@ inline void PadBackward(const PadShape& d, const float* dy, float* dx) {
   }
 }
 
+constexpr void SetPad2dLoops(Loops& loops) {
+  loops.pad_forward = PadForward;
+  loops.pad_backward = PadBackward;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

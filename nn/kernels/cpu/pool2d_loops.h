@@ -328,6 +328,15 @@ inline void AdaptiveAvgPoolBackward(const ImageShape& d, const float* dy,
       });
 }
 
+constexpr void SetPool2dLoops(Loops& loops) {
+  loops.max_pool_forward = MaxPoolForward;
+  loops.max_pool_backward = MaxPoolBackward;
+  loops.avg_pool_forward = AvgPoolForward;
+  loops.avg_pool_backward = AvgPoolBackward;
+  loops.adaptive_avg_pool_forward = AdaptiveAvgPoolForward;
+  loops.adaptive_avg_pool_backward = AdaptiveAvgPoolBackward;
+}
+
 }  // namespace
 }  // namespace troupe::nn::cpu
 

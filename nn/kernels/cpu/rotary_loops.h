@@ -4,6 +4,7 @@
 #define NN_KERNELS_CPU_ROTARY_LOOPS_H_
 
 #include "nn/kernels/cpu/elementwise_loops.h"
+#include "nn/kernels/cpu/loops.h"
 
 namespace troupe::nn::cpu {
 namespace {
@@ -28,6 +29,11 @@ inline void RotatePairs(Index pairs, const float* cosine, const float* sine,
     y[2 * i] = a * cosine[i] - b * sine[i];
     y[2 * i + 1] = b * cosine[i] + a * sine[i];
   }
+}
+
+constexpr void SetRotaryLoops(Loops& loops) {
+  loops.rotate_halves = RotateHalves;
+  loops.rotate_pairs = RotatePairs;
 }
 
 }  // namespace

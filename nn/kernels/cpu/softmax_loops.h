@@ -5,6 +5,7 @@
 
 #include "nn/kernels/cpu/elementwise_loops.h"
 #include "nn/kernels/cpu/functions.h"
+#include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/simd.h"
 
 namespace troupe::nn::cpu {
@@ -85,6 +86,14 @@ inline void LogSoftmaxRowBackward(Index n, const float* y, const float* dy,
   ForEachVector(n, [=](auto load, auto store) {
     store(dx, Minus(load(dy), Times(Exp(load(y)), sum)));
   });
+}
+
+constexpr void SetSoftmaxLoops(Loops& loops) {
+  loops.softmax_row = SoftmaxRow;
+  loops.log_softmax_row = LogSoftmaxRow;
+  loops.softmax_row_backward = SoftmaxRowBackward;
+  loops.log_softmax_row_backward = LogSoftmaxRowBackward;
+  loops.sum_of_products = SumOfProducts;
 }
 
 }  // namespace

@@ -5,22 +5,10 @@
 #include "nn/kernels/cuda/kernel_parts/element_grid.h"
 #include "nn/kernels/cuda/kernel_parts/elements.h"
 #include "nn/kernels/cuda/kernel_parts/strided_offsets.h"
+#include "nn/kernels/element_formulas.h"
 
 namespace troupe::nn::cuda {
 namespace {
-
-struct AddFn {
-  __device__ float operator()(float a, float b) const { return a + b; }
-};
-struct SubtractFn {
-  __device__ float operator()(float a, float b) const { return a - b; }
-};
-struct MultiplyFn {
-  __device__ float operator()(float a, float b) const { return a * b; }
-};
-struct DivideFn {
-  __device__ float operator()(float a, float b) const { return a / b; }
-};
 
 // Loads kCount elements of an operand, or repeats one element if `step` is 0.
 template <int kCount, typename T>
@@ -77,17 +65,12 @@ struct Binary {
   template <typename T>
   static absl::Status Run(const CudaOps& cuda, BinaryFunction f, In a, In b,
                           Tensor& y) {
-    switch (f) {
-      case BinaryFunction::kAdd:
-        return RunBinary<T>(cuda, AddFn(), a, b, y);
-      case BinaryFunction::kSubtract:
-        return RunBinary<T>(cuda, SubtractFn(), a, b, y);
-      case BinaryFunction::kMultiply:
-        return RunBinary<T>(cuda, MultiplyFn(), a, b, y);
-      case BinaryFunction::kDivide:
-        return RunBinary<T>(cuda, DivideFn(), a, b, y);
-    }
-    return absl::InternalError("no such function");
+    absl::Status status = absl::InternalError("no such function");
+    WithBinary(f, [&](auto function) {
+      // Without the cast, nvcc warns of an ignored Status.
+      static_cast<void>(status = RunBinary<T>(cuda, function, a, b, y));
+    });
+    return status;
   }
 };
 

@@ -131,53 +131,34 @@ absl::Status SumPairs(base::KernelName name, const CudaOps& cuda, In prediction,
   return EndLoss(cuda, launch);
 }
 
-struct MeanSquaredError {
+struct PairLoss {
   template <typename T>
-  static absl::Status Run(const CudaOps& cuda, In prediction, In target,
-                          Tensor& stats, Tensor& dprediction) {
-    return SumPairs<T>("MeanSquaredError", cuda, prediction, target,
-                       SquaredError(), stats, dprediction);
-  }
-};
-
-struct AbsoluteError {
-  template <typename T>
-  static absl::Status Run(const CudaOps& cuda, In prediction, In target,
-                          Tensor& stats, Tensor& dprediction) {
-    return SumPairs<T>("AbsoluteError", cuda, prediction, target,
-                       AbsoluteDistance(), stats, dprediction);
-  }
-};
-
-struct HuberLoss {
-  template <typename T>
-  static absl::Status Run(const CudaOps& cuda, In prediction, In target,
-                          double delta, double scale, Tensor& stats,
+  static absl::Status Run(const CudaOps& cuda, const PairLossRule& rule,
+                          In prediction, In target, Tensor& stats,
                           Tensor& dprediction) {
-    return SumPairs<T>(
-        "HuberLoss", cuda, prediction, target,
-        HuberDistance{static_cast<float>(delta), static_cast<float>(scale)},
-        stats, dprediction);
-  }
-};
-
-struct BceWithLogits {
-  template <typename T>
-  static absl::Status Run(const CudaOps& cuda, In logits, In target,
-                          double pos_weight, Tensor& stats, Tensor& dlogits) {
-    return SumPairs<T>("BceWithLogits", cuda, logits, target,
-                       BinaryCrossEntropy{static_cast<float>(pos_weight)},
-                       stats, dlogits);
+    const auto sum = [&](base::KernelName name, auto loss) {
+      return SumPairs<T>(name, cuda, prediction, target, loss, stats,
+                         dprediction);
+    };
+    const auto p = static_cast<float>(rule.p), q = static_cast<float>(rule.q);
+    switch (rule.function) {
+      case PairLossFunction::kSquaredError:
+        return sum("MeanSquaredError", SquaredError());
+      case PairLossFunction::kAbsoluteError:
+        return sum("AbsoluteError", AbsoluteDistance());
+      case PairLossFunction::kHuber:
+        return sum("HuberLoss", HuberDistance{/*delta=*/p, /*scale=*/q});
+      case PairLossFunction::kBceWithLogits:
+        return sum("BceWithLogits", BinaryCrossEntropy{/*pos_weight=*/p});
+    }
+    return absl::InternalError("no such function");
   }
 };
 
 }  // namespace
 
 void BindPairLosses(LossKernels& ops, CudaOps* state) {
-  BindFloating<MeanSquaredError>(ops.MeanSquaredError, state);
-  BindFloating<AbsoluteError>(ops.AbsoluteError, state);
-  BindFloating<HuberLoss>(ops.HuberLoss, state);
-  BindFloating<BceWithLogits>(ops.BceWithLogits, state);
+  BindFloating<PairLoss>(ops.PairLoss, state);
 }
 
 }  // namespace troupe::nn::cuda

@@ -6,133 +6,52 @@
 #include "nn/kernels/cuda/kernel_parts/dispatch.h"
 #include "nn/kernels/cuda/kernel_parts/element_grid.h"
 #include "nn/kernels/cuda/kernel_parts/elements.h"
+#include "nn/kernels/element_formulas.h"
 
 namespace troupe::nn::cuda {
 namespace {
 
-// The functions with their derivatives: At(x) returns f(x), Slope(saved, dy)
-// returns f'(x) dy. `saved` is x or f(x), as UnaryKernels defines.
+// Floats, as numbers of the formulas.
+struct FloatMath {
+  using Number = float;
+  struct NormalValues {
+    float distribution, density;
+  };
 
-struct NegateFn {
-  __device__ float At(float x) const { return -x; }
-  __device__ float Slope(float, float dy) const { return -dy; }
-};
-
-struct ExpFn {
-  __device__ float At(float x) const { return expf(x); }
-  __device__ float Slope(float y, float dy) const { return dy * y; }
-};
-
-struct LogFn {
-  __device__ float At(float x) const { return logf(x); }
-  __device__ float Slope(float x, float dy) const { return dy / x; }
-};
-
-struct SqrtFn {
-  __device__ float At(float x) const { return sqrtf(x); }
-  __device__ float Slope(float y, float dy) const { return dy / (2 * y); }
-};
-
-struct ScaleFn {
-  float p;
-  __device__ float At(float x) const { return p * x; }
-  __device__ float Slope(float, float dy) const { return p * dy; }
-};
-
-struct AddScalarFn {
-  float p;
-  __device__ float At(float x) const { return x + p; }
-  __device__ float Slope(float, float dy) const { return dy; }
-};
-
-struct LeakyReluFn {
-  float p;
-  __device__ float At(float x) const { return x > 0 ? x : p * x; }
-  __device__ float Slope(float x, float dy) const {
-    return x > 0 ? dy : p * dy;
+  static float Set(float p) { return p; }
+  static __device__ float Exp(float x) { return expf(x); }
+  static __device__ float Log(float x) { return logf(x); }
+  static __device__ float SquareRoot(float x) { return sqrtf(x); }
+  static __device__ float Tanh(float x) { return tanhf(x); }
+  static __device__ float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
+  static __device__ float Negative(float x) { return -x; }
+  static __device__ float MultiplyAdd(float a, float b, float c) {
+    return c + a * b;
   }
-};
-
-struct GeluFn {
-  // Returns P(X <= x) of the normal distribution.
-  __device__ float Distribution(float x) const {
+  static __device__ float SquareAdd(float x, float a, float c) {
+    return c + a * x * x;
+  }
+  static __device__ float IfPositive(float x, float a, float b) {
+    return x > 0 ? a : b;
+  }
+  static __device__ float NormalDistribution(float x) {
     return 0.5f * erfcf(x * -0.70710678f);
   }
-  __device__ float At(float x) const { return x * Distribution(x); }
-  __device__ float Slope(float x, float dy) const {
+  static __device__ NormalValues Normal(float x) {
     const float density = 0.39894228f * expf(-0.5f * x * x);
-    return dy * (Distribution(x) + x * density);
+    return {NormalDistribution(x), density};
   }
 };
 
-__device__ __forceinline__ float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
-
-// Computes x sigmoid(v), v = 2 sqrt(2/pi) (x + 0.044715 x^3). sigmoid(v) equals
-// (1 + tanh(v / 2)) / 2, but without cancellation.
-struct GeluTanhFn {
-  static constexpr float kLinear = 1.5957691216f;
-  static constexpr float kCubic = 0.044715f * 1.5957691216f;
-  __device__ float Gate(float x) const {
-    return Sigmoid(x * (kLinear + kCubic * x * x));
-  }
-  __device__ float At(float x) const { return x * Gate(x); }
-  __device__ float Slope(float x, float dy) const {
-    const float gate = Gate(x);
-    const float dv = kLinear + 3 * kCubic * x * x;
-    return dy * (gate + gate * (x * dv * (1 - gate)));
-  }
-};
-
-struct SiluFn {
-  __device__ float At(float x) const { return x * Sigmoid(x); }
-  __device__ float Slope(float x, float dy) const {
-    const float gate = Sigmoid(x);
-    return dy * (gate + gate * (x * (1 - gate)));
-  }
-};
-
-struct SigmoidFn {
-  __device__ float At(float x) const { return Sigmoid(x); }
-  __device__ float Slope(float y, float dy) const { return dy * (y * (1 - y)); }
-};
-
-struct TanhFn {
-  __device__ float At(float x) const { return tanhf(x); }
-  __device__ float Slope(float y, float dy) const {
-    return dy * ((1 - y) * (1 + y));
-  }
-};
-
-// Returns run(function) for the function `f` with parameter `p`.
-template <typename Run>
-absl::Status WithUnary(UnaryFunction f, float p, Run run) {
-  switch (f) {
-    case UnaryFunction::kNegate:
-      return run(NegateFn{});
-    case UnaryFunction::kExp:
-      return run(ExpFn{});
-    case UnaryFunction::kLog:
-      return run(LogFn{});
-    case UnaryFunction::kSqrt:
-      return run(SqrtFn{});
-    case UnaryFunction::kScale:
-      return run(ScaleFn{p});
-    case UnaryFunction::kAddScalar:
-      return run(AddScalarFn{p});
-    case UnaryFunction::kLeakyRelu:
-      return run(LeakyReluFn{p});
-    case UnaryFunction::kGelu:
-      return run(GeluFn{});
-    case UnaryFunction::kGeluTanh:
-      return run(GeluTanhFn{});
-    case UnaryFunction::kSilu:
-      return run(SiluFn{});
-    case UnaryFunction::kSigmoid:
-      return run(SigmoidFn{});
-    case UnaryFunction::kTanh:
-      return run(TanhFn{});
-  }
-  return absl::InternalError("no such function");
+// Returns launch(function) for the formula of `f` with parameter `p`.
+template <typename Launch>
+absl::Status WithFormula(UnaryFunction f, double p, Launch launch) {
+  absl::Status status = absl::InternalError("no such function");
+  WithUnary<FloatMath>(f, static_cast<float>(p), [&](auto function) {
+    // Without the cast, nvcc warns of an ignored Status.
+    static_cast<void>(status = launch(function));
+  });
+  return status;
 }
 
 template <typename T, typename Function>
@@ -170,7 +89,7 @@ struct UnaryForward {
   template <typename T>
   static absl::Status Run(const CudaOps& cuda, UnaryFunction f, double p, In x,
                           Tensor& y) {
-    return WithUnary(f, static_cast<float>(p), [&](auto function) {
+    return WithFormula(f, p, [&](auto function) {
       const ForwardBody<T, decltype(function)> body{function, Data<T>(x),
                                                     Data<T>(y)};
       return ForEachElement<kVectorOf<T>>(
@@ -184,7 +103,7 @@ struct UnaryBackward {
   template <typename T>
   static absl::Status Run(const CudaOps& cuda, UnaryFunction f, double p,
                           In saved, In dy, Tensor& dx) {
-    return WithUnary(f, static_cast<float>(p), [&](auto function) {
+    return WithFormula(f, p, [&](auto function) {
       const BackwardBody<T, decltype(function)> body{function, Data<T>(saved),
                                                      Data<T>(dy), Data<T>(dx)};
       const bool aligned =

@@ -138,78 +138,57 @@ struct WeightedCrossEntropy {
   }
 };
 
-// A loss of pairs of elements: loss(p, t) = {value, derivative by p}.
+// The loss of a pair of elements, and its derivative by the prediction.
 struct LossOfPair {
   double value, derivative;
 };
-template <typename T, typename Loss>
-absl::Status SumPairs(In prediction, In target, Tensor& stats,
-                      Tensor& dprediction, Loss loss) {
-  double* counts = stats.data<double>();
-  std::fill_n(counts, 3, 0.0);
-  counts[1] = static_cast<double>(prediction.numel());
-  const T* p = prediction.data<T>();
-  const T* t = target.data<T>();
-  T* dp = dprediction.defined() ? dprediction.data<T>() : nullptr;
-  for (std::int64_t i = 0; i < prediction.numel(); ++i) {
-    const LossOfPair one = loss(Load(p[i]), Load(t[i]));
-    counts[0] += one.value;
-    if (dp) dp[i] = Store<T>(one.derivative);
-  }
-  return absl::OkStatus();
+
+LossOfPair Huber(double e, double delta, double scale) {
+  const double size = std::abs(e);
+  if (size <= delta) return {scale * e * e / 2, scale * e};
+  return {scale * delta * (size - delta / 2),
+          scale * std::copysign(delta, e) + 0 * e};
 }
 
-struct MeanSquaredError {
-  template <typename T>
-  static absl::Status Run(In prediction, In target, Tensor& stats,
-                          Tensor& dprediction) {
-    return SumPairs<T>(prediction, target, stats, dprediction,
-                       [](double p, double t) -> LossOfPair {
-                         return {(p - t) * (p - t), 2 * (p - t)};
-                       });
-  }
-};
+LossOfPair BceWithLogits(double x, double t, double pos_weight) {
+  const double weight = 1 + (pos_weight - 1) * t;
+  const double decay = std::exp(-std::abs(x));
+  const double softplus = (x < 0 ? -x : 0) + std::log1p(decay);
+  const double sigmoid = (x < 0 ? 1 : decay) / (1 + decay);  // sigmoid(-x)
+  return {(1 - t) * x + weight * softplus, (1 - t) - weight * sigmoid};
+}
 
-struct AbsoluteError {
-  template <typename T>
-  static absl::Status Run(In prediction, In target, Tensor& stats,
-                          Tensor& dprediction) {
-    return SumPairs<T>(prediction, target, stats, dprediction,
-                       [](double p, double t) -> LossOfPair {
-                         const double e = p - t;
-                         return {std::abs(e), e > 0 ? 1 : e < 0 ? -1 : 0 * e};
-                       });
+LossOfPair LossAt(const PairLossRule& rule, double x, double t) {
+  const double e = x - t;
+  switch (rule.function) {
+    case PairLossFunction::kSquaredError:
+      return {e * e, 2 * e};
+    case PairLossFunction::kAbsoluteError:
+      return {std::abs(e), e > 0 ? 1 : e < 0 ? -1 : 0 * e};
+    case PairLossFunction::kHuber:
+      return Huber(e, /*delta=*/rule.p, /*scale=*/rule.q);
+    case PairLossFunction::kBceWithLogits:
+      return BceWithLogits(x, t, /*pos_weight=*/rule.p);
   }
-};
+  return {std::nan(""), std::nan("")};
+}
 
-struct HuberLoss {
+struct PairLoss {
   template <typename T>
-  static absl::Status Run(In prediction, In target, double delta, double scale,
+  static absl::Status Run(const PairLossRule& rule, In prediction, In target,
                           Tensor& stats, Tensor& dprediction) {
-    return SumPairs<T>(prediction, target, stats, dprediction,
-                       [=](double p, double t) -> LossOfPair {
-                         const double e = p - t, size = std::abs(e);
-                         if (size <= delta)
-                           return {scale * e * e / 2, scale * e};
-                         return {scale * delta * (size - delta / 2),
-                                 scale * std::copysign(delta, e) + 0 * e};
-                       });
-  }
-};
-
-struct BceWithLogits {
-  template <typename T>
-  static absl::Status Run(In logits, In target, double pos_weight,
-                          Tensor& stats, Tensor& dlogits) {
-    return SumPairs<T>(
-        logits, target, stats, dlogits, [=](double x, double t) -> LossOfPair {
-          const double weight = 1 + (pos_weight - 1) * t;
-          const double decay = std::exp(-std::abs(x));
-          const double softplus = (x < 0 ? -x : 0) + std::log1p(decay);
-          // sigmoid(-x)
-          const double sigmoid = (x < 0 ? 1 : decay) / (1 + decay);
-          return {(1 - t) * x + weight * softplus, (1 - t) - weight * sigmoid};
-        });
+    double* counts = stats.data<double>();
+    std::fill_n(counts, 3, 0.0);
+    counts[1] = static_cast<double>(prediction.numel());
+    const T* x = prediction.data<T>();
+    const T* t = target.data<T>();
+    T* dx = dprediction.defined() ? dprediction.data<T>() : nullptr;
+    for (std::int64_t i = 0; i < prediction.numel(); ++i) {
+      const LossOfPair one = LossAt(rule, Load(x[i]), Load(t[i]));
+      counts[0] += one.value;
+      if (dx) dx[i] = Store<T>(one.derivative);
+    }
+    return absl::OkStatus();
   }
 };
 
@@ -232,10 +211,7 @@ template <>
 void BindFamily(LossKernels& ops) {
   BindFloating<SoftmaxCrossEntropy>(ops.SoftmaxCrossEntropy);
   BindFloating<WeightedCrossEntropy>(ops.WeightedCrossEntropy);
-  BindFloating<MeanSquaredError>(ops.MeanSquaredError);
-  BindFloating<AbsoluteError>(ops.AbsoluteError);
-  BindFloating<HuberLoss>(ops.HuberLoss);
-  BindFloating<BceWithLogits>(ops.BceWithLogits);
+  BindFloating<PairLoss>(ops.PairLoss);
   ops.CombineLosses.BindFunction(CombineLosses, nullptr);
 }
 

@@ -146,7 +146,8 @@ class GoldenOps {
     Tensor dx = Empty(shape);
     Tensor stats = Tensor::Empty({3}, DType::kF64, kernels_.allocator());
     if (c["op"] == "mse") {
-      Ok(kernels_.MeanSquaredError(x, Input("target", shape), stats, dx));
+      Ok(kernels_.PairLoss({PairLossFunction::kSquaredError}, x,
+                           Input("target", shape), stats, dx));
     } else {
       const std::vector<double> labels =
           GoldenLabels(name_ + "/target", shape[0], shape[1],

@@ -39,14 +39,16 @@ void AddLosses(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
                  {Normal({N, C}), Normal({N, C})},
                  {Stats(), Poison({N, C})},
                  [](Kernels& k, Inputs in, Outputs out) {
-                   return k.MeanSquaredError(in[0], in[1], out[0], out[1]);
+                   return k.PairLoss({PairLossFunction::kSquaredError}, in[0],
+                                     in[1], out[0], out[1]);
                  }});
   all.push_back({"mse_stats_" + size,
                  {Normal({N, C}), Normal({N, C})},
                  {Stats()},
                  [](Kernels& k, Inputs in, Outputs out) {
                    Tensor none;
-                   return k.MeanSquaredError(in[0], in[1], out[0], none);
+                   return k.PairLoss({PairLossFunction::kSquaredError}, in[0],
+                                     in[1], out[0], none);
                  }});
 }
 
@@ -117,19 +119,22 @@ void AddAllPairs(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
   AddPairs(
       "absolute_error", N, C,
       [](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
-        return k.AbsoluteError(in[0], in[1], stats, d);
+        return k.PairLoss({PairLossFunction::kAbsoluteError}, in[0], in[1],
+                          stats, d);
       },
       all);
   AddPairs(
       "huber", N, C,
       [](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
-        return k.HuberLoss(in[0], in[1], 0.7, 1.5, stats, d);
+        return k.PairLoss({PairLossFunction::kHuber, 0.7, 1.5}, in[0], in[1],
+                          stats, d);
       },
       all);
   AddPairs(
       "bce_with_logits", N, C,
       [](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
-        return k.BceWithLogits(in[0], in[1], 2.5, stats, d);
+        return k.PairLoss({PairLossFunction::kBceWithLogits, 2.5}, in[0], in[1],
+                          stats, d);
       },
       all);
 }

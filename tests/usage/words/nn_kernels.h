@@ -127,9 +127,16 @@ namespace binary_h {
 extern const Tensor a, b;
 }
 
+namespace element_formulas_h {
+extern const float a, b;
+extern float y;
+}  // namespace element_formulas_h
+
 namespace element_functions_h {
-extern const Tensor a, b;
-}
+extern const double delta;
+extern const Tensor a, b, prediction, target;
+extern Tensor stats, dprediction;
+}  // namespace element_functions_h
 
 namespace matmul_h {
 extern const Tensor q, k;

@@ -130,7 +130,8 @@ struct MlpStep : Step {
       TROUPE_RETURN_IF_ERROR(
           k.SoftmaxCrossEntropy(out.y, labels, -100, stats, out.dy));
     } else {
-      TROUPE_RETURN_IF_ERROR(k.MeanSquaredError(out.y, target, stats, out.dy));
+      TROUPE_RETURN_IF_ERROR(k.PairLoss({nn::PairLossFunction::kSquaredError},
+                                        out.y, target, stats, out.dy));
     }
     TROUPE_RETURN_IF_ERROR(net.Backward(x, none));
     return Update(stats.data<double>()[1]);

@@ -116,7 +116,9 @@ OpBenchCase FlatCase(const Line& line, Kernels& k) {
   } else if (line.op == "add") {
     made.run = [=, &k]() mutable { return k.Add(a, b, c); };
   } else if (line.op == "mse") {
-    made.run = [=, &k]() mutable { return k.MeanSquaredError(a, b, stats, c); };
+    made.run = [=, &k]() mutable {
+      return k.PairLoss({nn::PairLossFunction::kSquaredError}, a, b, stats, c);
+    };
   } else if (line.op == "sgd") {
     made.run = [=, &k]() mutable {
       return k.SgdUpdate(rule, scalars, b, a, none);

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "base/cuda/cuda_status.h"
+#include "base/field_error.h"
 #include "nn/kernels/cuda/device/reduce_tree.h"
 
 namespace troupe::nn::cuda {
@@ -138,11 +139,10 @@ absl::Status CudaDevice::Check(const absl::Status& status) {
     std::string text = Of(queue).InFlight();
     if (!text.empty()) in_flight.push_back(std::move(text));
   }
-  status_.Update(absl::Status(
-      status.code(),
-      absl::StrCat("cuda:", ordinal(), " failed: ", status.message(),
-                   in_flight.empty() ? "" : "; in flight: ",
-                   absl::StrJoin(in_flight, "; "))));
+  status_.Update(base::WithMessage(
+      status, absl::StrCat("cuda:", ordinal(), " failed: ", status.message(),
+                           in_flight.empty() ? "" : "; in flight: ",
+                           absl::StrJoin(in_flight, "; "))));
   return status_;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/kernels/cuda/kernel_parts/dotted_version.h"
 #include "nn/kernels/cuda/libraries/conv.h"
 #include "nn/kernels/cuda/libraries/conv_exactness.h"
@@ -25,8 +26,8 @@ constexpr std::int64_t kImage = 1, kWeight = 2, kOutput = 3, kBias = 4,
 
 absl::Status WithKey(const ConvSpec& spec, const absl::Status& status) {
   if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(spec.Key(), ": ", status.message()));
+  return base::WithMessage(status,
+                           absl::StrCat(spec.Key(), ": ", status.message()));
 }
 
 cudnnDataType_t TypeOf(DType dtype) {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "nn/kernels/cuda/libraries/library_ops.h"
 #include "nn/kernels/op.h"
 
@@ -52,10 +53,9 @@ void BindLibrary(LibraryOps* state, Op<absl::Status(Args...)>& op) {
         const absl::Status status =
             kKernel(op.template state<LibraryOps>(), args...);
         if (status.ok()) return status;
-        return absl::Status(
-            status.code(),
-            absl::StrCat(op.name(), " on ", op.device().ToString(), ": ",
-                         status.message()));
+        return base::WithMessage(
+            status, absl::StrCat(op.name(), " on ", op.device().ToString(),
+                                 ": ", status.message()));
       },
       state);
 }

@@ -2,9 +2,11 @@
 // same seed, same bits" holds from one version to the next, too. If a change of
 // bits is intended, the test prints the lines to put here.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -123,6 +125,20 @@ void AddElementwise(std::map<std::string, Run>& all) {
       });
 }
 
+void AddFunctions(std::map<std::string, Run>& all) {
+  all["unary"] = OverSizes([](auto& loops, auto n, auto& draws, auto& hash) {
+    const Floats x = draws.Make(n), dy = draws.Make(n);
+    Floats y(n);
+    for (int i = 0; i <= static_cast<int>(UnaryFunction::kTanh); ++i) {
+      const auto f = static_cast<UnaryFunction>(i);
+      loops.unary_forward(f, 0.3f, n, x.data(), y.data());
+      hash.Add(y);
+      loops.unary_backward(f, 0.3f, n, x.data(), dy.data(), y.data());
+      hash.Add(y);
+    }
+  });
+}
+
 void AddOptimizer(std::map<std::string, Run>& all) {
   for (int kind = 0; kind < 8; ++kind) {
     const bool decays = kind & 1, has_momentum = kind & 2, nesterov = kind & 4;
@@ -154,9 +170,24 @@ void AddLosses(std::map<std::string, Run>& all) {
       OverSizes([](auto& loops, auto n, auto& draws, auto& hash) {
         const Floats a = draws.Make(n), b = draws.Make(n);
         Floats d(n);
-        const double sum = loops.squared_error(n, a.data(), b.data(), d.data());
+        const double sum = loops.pair_loss({PairLossFunction::kSquaredError}, n,
+                                           a.data(), b.data(), d.data());
         hash.AddBytes(&sum, sizeof(sum));
         hash.Add(d);
+      });
+  all["pair_losses"] =
+      OverSizes([](auto& loops, auto n, auto& draws, auto& hash) {
+        const Floats x = draws.Make(n), t = draws.Make(n);
+        Floats d(n);
+        const PairLossRule rules[] = {{PairLossFunction::kAbsoluteError},
+                                      {PairLossFunction::kHuber, 0.7, 1.5},
+                                      {PairLossFunction::kBceWithLogits, 2.5}};
+        for (const PairLossRule& rule : rules) {
+          const double sum =
+              loops.pair_loss(rule, n, x.data(), t.data(), d.data());
+          hash.AddBytes(&sum, sizeof(sum));
+          hash.Add(d);
+        }
       });
   all["cross_entropy"] =
       OverSizes([](auto& loops, auto n, auto& draws, auto& hash) {
@@ -263,6 +294,7 @@ void AddPool2d(std::map<std::string, Run>& all) {
 std::map<std::string, Run> AllRuns() {
   std::map<std::string, Run> all;
   AddElementwise(all);
+  AddFunctions(all);
   AddOptimizer(all);
   AddLosses(all);
   AddLinear(all);
@@ -271,15 +303,19 @@ std::map<std::string, Run> AllRuns() {
   return all;
 }
 
-// Maps "plain add" to its hash, and so on.
-std::map<std::string, std::uint64_t> BitsHere() {
+std::vector<const Loops*> AllLoops() {
   std::vector<const Loops*> sets = {&PlainLoops()};
   if (base::BestCpuIsa() >= base::CpuIsa::kAvx2) sets.push_back(&Avx2Loops());
   if (base::BestCpuIsa() >= base::CpuIsa::kAvx512) {
     sets.push_back(&Avx512Loops());
   }
+  return sets;
+}
+
+// Maps "plain add" to its hash, and so on.
+std::map<std::string, std::uint64_t> BitsHere() {
   std::map<std::string, std::uint64_t> bits;
-  for (const Loops* loops : sets) {
+  for (const Loops* loops : AllLoops()) {
     for (const auto& [name, run] : AllRuns()) {
       Draws draws;
       Hash hash;
@@ -302,6 +338,17 @@ TEST(LoopsBits, StayAsTheyWere) {
   EXPECT_EQ(changed, "");
 }
 
+// A family whose Set...Loops() lacks a loop leaves it null.
+TEST(Loops, AreAllSet) {
+  for (const Loops* loops : AllLoops()) {
+    const void* entries[sizeof(Loops) / sizeof(void*)];
+    static_assert(sizeof(entries) == sizeof(Loops), "pointers only");
+    std::memcpy(entries, loops, sizeof(entries));
+    EXPECT_EQ(std::count(std::begin(entries), std::end(entries), nullptr), 0)
+        << loops->name;
+  }
+}
+
 const std::map<std::string, std::uint64_t>& ExpectedBits() {
   static const auto* bits = new std::map<std::string, std::uint64_t>{
       {"avx2 add", 0xa06e94eded0eb744},
@@ -312,6 +359,7 @@ const std::map<std::string, std::uint64_t>& ExpectedBits() {
       {"avx2 fill", 0x999b13f594ef43bd},
       {"avx2 linear", 0xf98f14d3f7ce798c},
       {"avx2 max_pool2d", 0x43a68bb15d0e69f4},
+      {"avx2 pair_losses", 0x4c720b1b32a8ad92},
       {"avx2 relu", 0x32e904c3a45fecae},
       {"avx2 scale", 0xf4532efd23e92c5e},
       {"avx2 sgd_0", 0x5d36d5a723ac78e2},
@@ -322,6 +370,7 @@ const std::map<std::string, std::uint64_t>& ExpectedBits() {
       {"avx2 sgd_7", 0x998e90f4a028de51},
       {"avx2 squared_error", 0x875bcf7698eb1eef},
       {"avx2 transpose", 0x937fc797ae8b47a9},
+      {"avx2 unary", 0xb31ccc925c28f245},
       {"avx512 add", 0xa06e94eded0eb744},
       {"avx512 avg_pool2d", 0x1ef4da0c2775a5cc},
       {"avx512 bf16", 0xf9afd556d7c4ab89},
@@ -330,6 +379,7 @@ const std::map<std::string, std::uint64_t>& ExpectedBits() {
       {"avx512 fill", 0x999b13f594ef43bd},
       {"avx512 linear", 0xbe78a4340d52faff},
       {"avx512 max_pool2d", 0x43a68bb15d0e69f4},
+      {"avx512 pair_losses", 0x29ef4c727abbe222},
       {"avx512 relu", 0x32e904c3a45fecae},
       {"avx512 scale", 0xf4532efd23e92c5e},
       {"avx512 sgd_0", 0x5d36d5a723ac78e2},
@@ -340,6 +390,7 @@ const std::map<std::string, std::uint64_t>& ExpectedBits() {
       {"avx512 sgd_7", 0x998e90f4a028de51},
       {"avx512 squared_error", 0x3a2b28bc65ab7a5a},
       {"avx512 transpose", 0x937fc797ae8b47a9},
+      {"avx512 unary", 0xb31ccc925c28f245},
       {"plain add", 0xa06e94eded0eb744},
       {"plain avg_pool2d", 0x1ef4da0c2775a5cc},
       {"plain bf16", 0xf9afd556d7c4ab89},
@@ -348,6 +399,7 @@ const std::map<std::string, std::uint64_t>& ExpectedBits() {
       {"plain fill", 0x999b13f594ef43bd},
       {"plain linear", 0x5c87ce38de062c0d},
       {"plain max_pool2d", 0x43a68bb15d0e69f4},
+      {"plain pair_losses", 0xa804c683ec8a8cde},
       {"plain relu", 0x32e904c3a45fecae},
       {"plain scale", 0xf4532efd23e92c5e},
       {"plain sgd_0", 0xdfef3565a17953c7},
@@ -358,6 +410,7 @@ const std::map<std::string, std::uint64_t>& ExpectedBits() {
       {"plain sgd_7", 0x470c0a05577f299e},
       {"plain squared_error", 0xd14145e8f831e233},
       {"plain transpose", 0x937fc797ae8b47a9},
+      {"plain unary", 0xd350c68cfbfa5abe},
   };
   return *bits;
 }

@@ -117,10 +117,10 @@ TEST_P(ReferenceKernelsTest, CrossEntropySumsCountedRows) {
 TEST_P(ReferenceKernelsTest, MeanSquaredErrorSums) {
   Tensor stats = Stats();
   Tensor none;
-  ASSERT_TRUE(
-      kernels_
-          ->MeanSquaredError(Make({2}, {1, 2}), Make({2}, {3, -1}), stats, none)
-          .ok());
+  ASSERT_TRUE(kernels_
+                  ->PairLoss({PairLossFunction::kSquaredError},
+                             Make({2}, {1, 2}), Make({2}, {3, -1}), stats, none)
+                  .ok());
   EXPECT_EQ(ValuesOf(stats), (Values{13, 2, 0}));
 }
 

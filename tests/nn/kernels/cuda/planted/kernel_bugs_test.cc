@@ -69,8 +69,9 @@ class Program {
 std::string SquaredErrors() {
   Program p;
   Tensor stats = p.Output({3}, DType::kF64), gradient = p.Output({77, 9});
-  const absl::Status status = p.kernels().MeanSquaredError(
-      p.Input({77, 9}), p.Input({77, 9}), stats, gradient);
+  const absl::Status status =
+      p.kernels().PairLoss({PairLossFunction::kSquaredError}, p.Input({77, 9}),
+                           p.Input({77, 9}), stats, gradient);
   return p.Outcome(status, {stats, gradient});
 }
 
