@@ -135,10 +135,15 @@ constexpr ActionPartner kOfInputs[] = {
     {ActionKind::kBackwardWeights, "has no weight gradients after it"}};
 constexpr ActionPartner kOfWeights[] = {
     {ActionKind::kBackwardInputs, "has no input gradients before it"}};
+// A gradient transfer belongs to a backward; in an evaluation, where it is a
+// mere credit (plan.cc), to a forward.
+constexpr ActionPartner kOfGradientTransfer[] = {
+    {kBeginsBackward, "has no backward", PartnerIn::kTraining},
+    {ActionKind::kForward, "has no forward", PartnerIn::kEvaluation}};
 constexpr ActionPartner kOfReduction[] = {
     {ActionKind::kUpdateBucket, "has no update"}};
 constexpr ActionPartner kOfUpdate[] = {
-    {ActionKind::kReduceBucket, "has no reduction"}};
+    {SignalKind::kBucketReduced, "has no reduction"}};
 
 // --- The rows. ---
 
@@ -148,7 +153,7 @@ using Scope = ActionScope;
 constexpr std::nullopt_t kNone = std::nullopt;
 
 // clang-format off
-constexpr ActionRule kRules[] = {
+constexpr ActionRule kRules[kActionKinds] = {
     // kind, word, part, role, scope,
     //   traits, group, gives, needs, partners
     {Kind::kForward, "F", "", Role::kCompute, Scope::kMicroBatch,
@@ -165,24 +170,24 @@ constexpr ActionRule kRules[] = {
     {Kind::kSendActivation, "SA", "", Role::kSend, Scope::kMicroBatch,
      kOfForward, kNone, kNone, NeedsOfSendActivation, kForwardOnly},
     {Kind::kRecvGradient, "RG", "", Role::kReceive, Scope::kMicroBatch,
-     kNoTrait, kNone, kNone, NeedsNothing, {}},
+     kNoTrait, kNone, kNone, NeedsNothing, kOfGradientTransfer},
     {Kind::kSendGradient, "SG", "", Role::kSend, Scope::kMicroBatch,
-     kNoTrait, kNone, kNone, NeedsOfSendGradient, {}},
+     kNoTrait, kNone, kNone, NeedsOfSendGradient, kOfGradientTransfer},
     {Kind::kReduceLoss, "LR", "loss", Role::kCollective, Scope::kStep,
      kNoTrait, GroupId::kWorld, SignalKind::kLossReduced, NeedsOfLoss, {}},
     {Kind::kReduceFindings, "NR", "norms of gradients", Role::kCollective,
      Scope::kStep,
      kNoTrait, GroupId::kWorld, kNone, NeedsOfFindings, {}},
     {Kind::kReduceTied, "TR", "tied bucket", Role::kCollective, Scope::kBucket,
-     kNoTrait, GroupId::kTied, kNone, NeedsOfTied, {}},
+     kOfGradients, GroupId::kTied, kNone, NeedsOfTied, {}},
     {Kind::kReduceBucket, "AR", "bucket", Role::kCollective, Scope::kBucket,
-     kNoTrait, GroupId::kDp, SignalKind::kBucketReduced, NeedsOfReduction,
+     kOfGradients, GroupId::kDp, SignalKind::kBucketReduced, NeedsOfReduction,
      kOfReduction},
     {Kind::kUpdateBucket, "UP", "", Role::kUpdate, Scope::kBucket,
-     kMakesParameters, kNone, kNone, NeedsOfUpdate, kOfUpdate},
+     kMakesParameters | kOfGradients, kNone, kNone, NeedsOfUpdate, kOfUpdate},
     {Kind::kReduceUpdateBucket, "RU", "bucket", Role::kCollective,
      Scope::kBucket,
-     kMakesParameters, GroupId::kDp, SignalKind::kBucketReduced,
+     kMakesParameters | kOfGradients, GroupId::kDp, SignalKind::kBucketReduced,
      NeedsOfReduceUpdate, {}},
 };
 // clang-format on
@@ -192,7 +197,7 @@ constexpr bool RowsStandInOrder() {
   for (const ActionRule& rule : kRules) {
     if (static_cast<int>(rule.kind) != number++) return false;
   }
-  return number == static_cast<int>(ActionKind::kReduceUpdateBucket) + 1;
+  return true;
 }
 static_assert(RowsStandInOrder(), "one row for each kind, in their order");
 

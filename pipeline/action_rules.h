@@ -16,6 +16,7 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -45,13 +46,21 @@ enum ActionTrait : unsigned {
   kBeginsBackward = 2,   // begins the backward of a micro-batch
   kEndsBackward = 4,     // ends it: frees activations, completes gradients
   kMakesParameters = 8,  // writes the new values
+  kOfGradients = 16,     // reduces or uses the gradients of its bucket
 };
 
-// A kind that must be in the table for the same index and chunk, and the words
-// of the error about the action if it is missing.
+// Tables in which an action needs a partner.
+enum class PartnerIn { kAllTables, kTraining, kEvaluation };
+
+// Another action that must be in the table for the same index and chunk.
 struct ActionPartner {
-  ActionKind kind;
+  // Kind of the partner; or the signal that it gives; or a trait that it has.
+  // The giver of a signal that also makes parameters is no partner: it leaves
+  // nothing to do with what it signals (RU).
+  std::variant<ActionKind, SignalKind, ActionTrait> action;
+  // Words of the error about the action if the table has no such partner.
   absl::string_view missing;
+  PartnerIn in = PartnerIn::kAllTables;
 };
 
 // Inputs that an action's needs are derived from.
@@ -104,6 +113,9 @@ inline bool BeginsBackward(ActionKind kind) {
 }
 inline bool EndsBackward(ActionKind kind) {
   return RuleOf(kind).Has(kEndsBackward);
+}
+inline bool IsOfGradients(ActionKind kind) {
+  return RuleOf(kind).Has(kOfGradients);
 }
 inline bool IsOfBucket(ActionKind kind) {
   return RuleOf(kind).scope == ActionScope::kBucket;

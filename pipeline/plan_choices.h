@@ -3,8 +3,10 @@
 // choice is declared once, has one default, and is copied into the plan
 // without a line of its own.
 //
-// A new choice takes two lines: its declaration here, and its name in the
-// plan's JSON (pipeline/plan_fields.h).
+// A new choice needs its declaration here, its name in the plan's JSON
+// (pipeline/plan_fields.h), the code that reads it and, unless it goes without
+// saying, its words in Plan::ToString() (pipeline/plan_text.cc). A choice that
+// users set also has a row in tools/trainer/config/config_keys.cc.
 
 #ifndef PIPELINE_PLAN_CHOICES_H_
 #define PIPELINE_PLAN_CHOICES_H_

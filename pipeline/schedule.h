@@ -63,6 +63,9 @@ enum class ActionKind {
   kUpdateBucket,
   kReduceUpdateBucket,
 };
+// Number of kinds.
+inline constexpr int kActionKinds =
+    static_cast<int>(ActionKind::kReduceUpdateBucket) + 1;
 
 // Signals that actions wait for. Buckets are those of the signal's chunk.
 enum class SignalKind {

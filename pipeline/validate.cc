@@ -1,8 +1,12 @@
 // Validate(): checks that a table can run to its end.
 
+#include <cstddef>
 #include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/action_rules.h"
@@ -55,9 +59,35 @@ class Validator {
     return chunks_ > 1 ? absl::StrCat(" of chunk ", chunk) : "";
   }
 
-  bool HasBackward(int micro_batch, int chunk) const {
-    return index_.Has(ActionKind::kBackward, micro_batch, chunk) ||
-           index_.Has(ActionKind::kBackwardInputs, micro_batch, chunk);
+  // Returns the kinds for which `is_one` returns true and of which the table
+  // has an action with this index and chunk.
+  template <typename IsOne>
+  absl::InlinedVector<const ActionRule*, 2> KindsAt(int index, int chunk,
+                                                    const IsOne& is_one) const {
+    absl::InlinedVector<const ActionRule*, 2> kinds;
+    for (const ActionRule& rule : ActionRules()) {
+      if (is_one(rule) && index_.Has(rule.kind, index, chunk)) {
+        kinds.push_back(&rule);
+      }
+    }
+    return kinds;
+  }
+
+  bool HasPartner(const Action& action, const ActionPartner& partner) const {
+    const auto has = [&](const auto& is_one) {
+      return !KindsAt(action.index, action.chunk, is_one).empty();
+    };
+    if (const auto* kind = std::get_if<ActionKind>(&partner.action)) {
+      return index_.Has(*kind, action.index, action.chunk);
+    }
+    if (const auto* signal = std::get_if<SignalKind>(&partner.action)) {
+      return has([&](const ActionRule& rule) {
+        return rule.gives == *signal && !rule.Has(kMakesParameters);
+      });
+    }
+    return has([&](const ActionRule& rule) {
+      return rule.Has(std::get<ActionTrait>(partner.action));
+    });
   }
 
   absl::Status CheckNumbers() const {
@@ -86,29 +116,16 @@ class Validator {
         return Bad(action, "is there twice");
       }
       for (const ActionPartner& partner : RuleOf(action.kind).partners) {
-        if (!index_.Has(partner.kind, action.index, action.chunk)) {
+        if (partner.in ==
+            (trains_ ? PartnerIn::kEvaluation : PartnerIn::kTraining)) {
+          continue;
+        }
+        if (!HasPartner(action, partner)) {
           return Bad(action, partner.missing);
         }
       }
-      if (action.kind == ActionKind::kSendGradient ||
-          action.kind == ActionKind::kRecvGradient) {
-        TROUPE_RETURN_IF_ERROR(CheckGradientMessage(action));
-      }
     }
     return absl::OkStatus();
-  }
-
-  // A gradient transfer belongs to a backward; in an evaluation, where it is a
-  // mere credit (plan.cc), to a forward.
-  absl::Status CheckGradientMessage(const Action& action) const {
-    if (trains_) {
-      return HasBackward(action.index, action.chunk)
-                 ? absl::OkStatus()
-                 : Bad(action, "has no backward");
-    }
-    return index_.Has(ActionKind::kForward, action.index, action.chunk)
-               ? absl::OkStatus()
-               : Bad(action, "has no forward");
   }
 
   // Checks that micro-batches are numbered without gaps, and that each has one
@@ -122,11 +139,12 @@ class Validator {
                          Of(chunk), " has no forward"));
       }
       const Action& action = table_.actions[forward];
-      if (trains_ && !HasBackward(m, chunk)) {
-        return Bad(action, "has no backward");
-      }
-      if (index_.Has(ActionKind::kBackward, m, chunk) &&
-          index_.Has(ActionKind::kBackwardInputs, m, chunk)) {
+      const std::size_t backwards =
+          KindsAt(m, chunk, [](const ActionRule& rule) {
+            return rule.Has(kBeginsBackward);
+          }).size();
+      if (trains_ && backwards == 0) return Bad(action, "has no backward");
+      if (backwards > 1) {
         return Bad(action, "has two backwards, whole and split");
       }
     }
@@ -138,17 +156,19 @@ class Validator {
 
   absl::Status CheckBuckets(int chunk) const {
     for (int k = 0; k < buckets_[chunk]; ++k) {
-      const bool fused = index_.Has(ActionKind::kReduceUpdateBucket, k, chunk);
-      const bool reduced = index_.Has(ActionKind::kReduceBucket, k, chunk);
-      if (fused && reduced) {
+      const absl::InlinedVector<const ActionRule*, 2> reductions =
+          KindsAt(k, chunk, [](const ActionRule& rule) {
+            return rule.gives == SignalKind::kBucketReduced;
+          });
+      if (reductions.size() == 1) continue;
+      if (reductions.empty()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("schedule: bucket ", k, Of(chunk),
-                         " is reduced twice, by AR and by RU"));
+            absl::StrCat("schedule: bucket ", k, " of ", buckets_[chunk],
+                         Of(chunk), " is never reduced"));
       }
-      if (fused || reduced) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("schedule: bucket ", k, " of ", buckets_[chunk],
-                       Of(chunk), " is never reduced"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "schedule: bucket ", k, Of(chunk), " is reduced twice, by ",
+          reductions[0]->word, " and by ", reductions[1]->word));
     }
     return absl::OkStatus();
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/ops/loss.h"
 #include "pipeline/partition.h"
@@ -199,9 +200,9 @@ nn::Tensor Chunk::Loss(nn::Context& ctx, int m, nn::Tensor output) {
 
 absl::Status Chunk::InStep(int m, const absl::Status& status) const {
   if (status.ok()) return status;
-  return absl::Status(
-      status.code(), absl::StrCat("step ", step_ + 1, ", micro-batch ", m, ": ",
-                                  status.message()));
+  return base::WithMessage(
+      status, absl::StrCat("step ", step_ + 1, ", micro-batch ", m, ": ",
+                           status.message()));
 }
 
 void Chunk::AddTo(MemoryHolders& holders) const {
@@ -355,7 +356,7 @@ void Chunk::TellIfDone(int k) {
       bucket_status_.Update(parameters_->ZeroUnwritten(k));
     }
     // A bucket that stages share is packed after the sum over the stages.
-    if (bucket_status_.ok() && !IsTied(k)) {
+    if (bucket_status_.ok() && !parameters_->IsTied(k)) {
       bucket_status_.Update(parameters_->Pack(k));
     }
     if (!bucket_status_.ok()) return;  // NextPiece() returns it

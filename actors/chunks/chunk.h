@@ -9,8 +9,8 @@
 //   chunk->BeginBackward(0, nn::BackwardPass::Mode::kWhole);
 //   while (*chunk->NextPiece()) {          // calls the listener for buckets
 //   }
-//   Reduce(chunk->arena().BucketGrads(k));  // over the replicas
-//   TROUPE_RETURN_IF_ERROR(chunk->Update(k));
+//   comm->RunInline(chunk->parameters().Reduce(k), timeout);
+//   TROUPE_RETURN_IF_ERROR(chunk->parameters().Update(k, scalars));
 //
 // Tensors of neighbouring chunks are passed to ReceiveActivations() and
 // ReceiveGradients() before they are needed. Tensors for them are taken with
@@ -39,7 +39,6 @@
 #include "actors/chunks/step_trace.h"
 #include "actors/chunks/step_types.h"
 #include "actors/spec/job_spec.h"
-#include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/tape.h"
@@ -87,7 +86,8 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     int start_threads = 1;
     // Allocator of gradients in host memory; null: that of all tensors.
     nn::Allocator* grad_allocator = nullptr;
-    // Scalars of updates that are given none (nn/kernels/step_scalars.h).
+    // Scalars that updates in a reduction or by rows read
+    // (nn/kernels/step_scalars.h).
     nn::Tensor scalars;
     // Gradient of the loss (LossScaler::seed); undefined: the plan's loss
     // scale.
@@ -124,12 +124,11 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
   // Lets backwards of this step update parameters row by row as their gradients
   // are computed: each row is still in the cache, and the whole gradient needs
-  // no memory. The step's loss must be reduced over all ranks. Update() leaves
-  // out such parameters. Call it before BeginBackward(); it has no effect if
-  // the parameters do not allow it (ChunkParameters::UpdatesByRows).
+  // no memory. The step's loss must be reduced over all ranks.
+  // ChunkParameters::Update() leaves out such parameters. Call it before
+  // BeginBackward(); it has no effect if the parameters do not allow it
+  // (ChunkParameters::UpdatesByRows).
   void UpdateInBackward() { updates_ = parameters_->UpdatesByRows(); }
-  // Returns whether a backward has updated all of the bucket.
-  bool IsUpdated(int bucket) const { return parameters_->IsUpdated(bucket); }
   void BeginBackward(int micro_batch, Mode mode);
   // Runs a piece of the backward (nn/autograd/tape.h). Returns false once the
   // backward has ended.
@@ -145,42 +144,10 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   // in evaluation.
   nn::TensorList TakeInputGradients(int micro_batch);
 
-  // Forward to the ChunkParameters methods of the same names.
-  bool IsTied(int bucket) const { return parameters_->IsTied(bucket); }
-  nn::Tensor TiedGrads(int bucket) const {
-    return parameters_->TiedGrads(bucket);
-  }
-  absl::Status Pack(int bucket) { return parameters_->Pack(bucket); }
-  void AddReduced(std::vector<nn::Tensor>& ranges) const {
-    parameters_->AddReduced(ranges);
-  }
-  comm::Collective Reduce(int bucket) const {
-    return parameters_->Reduce(bucket);
-  }
-  comm::Collective ReduceUpdate(int bucket) const {
-    return parameters_->ReduceUpdate(bucket);
-  }
-  absl::Status Inspect(const nn::Tensor& scalars) {
-    return parameters_->Inspect(scalars);
-  }
-  absl::Status Conclude(const nn::Tensor& scalars) {
-    return parameters_->Conclude(scalars);
-  }
-  absl::Status Update(int bucket) { return Update(bucket, setup_.scalars); }
-  absl::Status Update(int bucket, const nn::Tensor& scalars) {
-    return parameters_->Update(bucket, scalars);
-  }
-  nn::StepScalars ScalarsOf(std::int64_t step) const {
-    return parameters_->ScalarsOf(step);
-  }
-  // Releases the bucket's gradients. Call it once ReduceUpdate() has ended.
-  void ReleaseGrads(int bucket) { parameters_->ReleaseGrads(bucket); }
-  absl::Status CopyInto(CheckpointShard& shard) const {
-    return parameters_->CopyInto(shard);
-  }
-  absl::Status Restore(const Checkpoint& checkpoint) {
-    return parameters_->Restore(checkpoint);
-  }
+  // Returns what it trains and saves. BeginStep() and the backwards of its
+  // micro-batches use it, too.
+  ChunkParameters& parameters() { return *parameters_; }
+  const ChunkParameters& parameters() const { return *parameters_; }
 
   // Adds its parameters, their gradients and states.
   void AddTo(MemoryHolders& holders) const;

@@ -94,7 +94,7 @@ class ChunkParameters {
   // Returns the all-reduce of the bucket's gradients over the replicas.
   comm::Collective Reduce(int bucket) const;
   // Returns the collective that reduces them and updates the parameters in one
-  // pass.
+  // pass. Call ReleaseGrads() once it has ended.
   comm::Collective ReduceUpdate(int bucket) const;
   // Lets the optimizers inspect all gradients (Optimizer::Inspect), which adds
   // the findings to `scalars`. Enqueued in update_queue, like Update().
@@ -196,8 +196,9 @@ class ChunkParameters {
 
   const Setup setup_;
   std::vector<Part> parts_;
-  std::vector<Place> places_;     // indexed by bucket of the plan
-  std::vector<int> bucket_of_;    // by Parameter::index; kNoBucket: frozen
+  std::vector<Place> places_;  // indexed by bucket of the plan
+  // Bucket of each parameter, indexed by Parameter::index; kNoBucket: frozen.
+  std::vector<int> bucket_of_;
   std::set<std::string> copies_;  // parameters that an earlier stage saves
   std::vector<nn::Parameter*> used_twice_;  // each keeps a gradient per use
   std::vector<nn::Buffer*> buffers_;

@@ -3,7 +3,7 @@
 // ranks, and updates divide by the count, unless the loss is a sum.
 //
 //   TROUPE_ASSIGN_OR_RETURN(StepLoss loss, StepLoss::Create(kernels, options));
-//   loss.BeginStep(StepKind::kTrain, step, chunk.ScalarsOf(step));
+//   loss.BeginStep(StepKind::kTrain, step, chunk.parameters().ScalarsOf(step));
 //   loss.Add(/*micro_batch=*/0, stats);
 //   comm->RunInline(loss.Sum(), timeout);
 //   Update(loss.scalars());

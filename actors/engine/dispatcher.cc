@@ -42,8 +42,8 @@ absl::Status Dispatcher::Begin(StepKind kind, std::int64_t step,
   parts_.position.BeginStep(kind, step);
   trace_.BeginStep(kind, step);
   const auto& chunks = parts_.chunks;
-  TROUPE_RETURN_IF_ERROR(
-      present_->loss->BeginStep(kind, step, chunks[0]->ScalarsOf(step)));
+  TROUPE_RETURN_IF_ERROR(present_->loss->BeginStep(
+      kind, step, chunks[0]->parameters().ScalarsOf(step)));
   for (std::size_t c = 0; c + 1 < chunks.size(); ++c) {
     chunks[c]->BeginStep(kind, step, batches);
   }

@@ -87,6 +87,9 @@ struct EngineParts {
   Chunk& ChunkOf(const pipeline::Action& action) const {
     return *chunks[action.chunk];
   }
+  ChunkParameters& ParametersOf(const pipeline::Action& action) const {
+    return ChunkOf(action).parameters();
+  }
 };
 
 }  // namespace troupe::actors

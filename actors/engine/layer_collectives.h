@@ -1,6 +1,6 @@
 // The collectives of a layer (nn/collectives.h), run on the compute strand.
 //
-//   LayerCollectives dp(groups.layers[0].comm.get(), &kernels, &fiber,
+//   LayerCollectives dp(groups.of_layers()[0].comm.get(), &kernels, &fiber,
 //                       /*on_device=*/false);
 //   chunk.axes = {{"dp", &dp}};
 //

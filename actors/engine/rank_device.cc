@@ -4,8 +4,11 @@
 
 #include "base/check.h"
 #include "comm/communicator.h"
+#include "pipeline/group_id.h"
 
 namespace troupe::actors {
+
+using pipeline::GroupId;
 
 absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(
     const Options& options) {
@@ -22,13 +25,13 @@ RankDevice::RankDevice(const Options& options,
 }
 
 nn::Queue RankDevice::update_queue() const {
-  return has_queues() && options_.groups->world->size() > 1
+  return has_queues() && options_.groups->Of(GroupId::kWorld).size() > 1
              ? nn::CommQueue(0)
              : nn::Queue::kCompute;
 }
 
 void RankDevice::UseRanges(const std::vector<nn::Tensor>& reduced) {
-  if (reduces_on_device_) options_.groups->dp->UseRanges(reduced);
+  if (reduces_on_device_) options_.groups->Of(GroupId::kDp).UseRanges(reduced);
 }
 
 QueueWork* RankDevice::AddWork(int axis) {
@@ -40,18 +43,18 @@ QueueWork* RankDevice::AddWork(int axis) {
 void RankDevice::JoinGroups() {
   const RankGroups& groups = *options_.groups;
   if (QueueWork* const work = AddWork(0)) {
-    groups.ForEachOfTable([&](comm::Communicator& group) {
-      const bool on_device = group.UseDevice(work);
-      if (&group == groups.world.get()) reduces_on_device_ = on_device;
-    });
+    for (const RankGroup& group : groups.of_table()) {
+      const bool on_device = group.comm->UseDevice(work);
+      if (group.plan.id == GroupId::kWorld) reduces_on_device_ = on_device;
+    }
   }
   int axis = 0;
-  for (const AxisGroup& group : groups.layers) {
+  for (const RankGroup& group : groups.of_layers()) {
     QueueWork* const work = AddWork(++axis);
     const bool on_device = work != nullptr && group.comm->UseDevice(work);
     layer_collectives_.push_back(std::make_unique<LayerCollectives>(
         group.comm.get(), kernels_.get(), options_.wait, on_device));
-    axes_.push_back({group.axis, layer_collectives_.back().get()});
+    axes_.push_back({group.plan.layer_axis, layer_collectives_.back().get()});
   }
 }
 

@@ -5,62 +5,72 @@
 //   groups.Of(GroupId::kDp).Start(collective, /*after=*/comm::Event());
 //   groups.ForEach([&](comm::Communicator& group) { group.Abort(why); });
 //
-// A new kind of group is added here and in rank_setup.cc: all code that starts,
-// drives, wakes or aborts collectives uses these functions.
+// They are those of pipeline/plan_groups.h that have the rank: a new kind of
+// group is added there, and all code that makes, starts, drives, wakes, reports
+// or aborts collectives goes through the list.
 //
-// Threads: the same as the communicators'; the struct itself does not change
-// once it is filled.
+// Threads: the same as the communicators'; the list itself does not change once
+// it is filled.
 
 #ifndef ACTORS_ENGINE_RANK_GROUPS_H_
 #define ACTORS_ENGINE_RANK_GROUPS_H_
 
+#include <algorithm>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "comm/communicator.h"
 #include "pipeline/group_id.h"
+#include "pipeline/plan_groups.h"
 
 namespace troupe::actors {
 
-// The communicator that layers use along one axis of the mesh.
-struct AxisGroup {
-  std::string axis;  // "dp"
+// A group of the plan, and the rank's communicator in it.
+struct RankGroup {
+  pipeline::PlanGroup plan;
   std::unique_ptr<comm::Communicator> comm;
 };
 
-struct RankGroups {
-  // Groups of all ranks of the job, and of the ranks with the same stages.
-  std::unique_ptr<comm::Communicator> world;
-  std::unique_ptr<comm::Communicator> dp;
-  // Groups of the ranks that share a tie (pipeline/ties.h), by number of the
-  // tie; null if no other rank has a copy, or this one has none.
-  std::vector<std::unique_ptr<comm::Communicator>> ties;
-  // Groups of the layers, one for each axis that has peers.
-  std::vector<AxisGroup> layers;
+class RankGroups {
+ public:
+  // Adds a group of the plan that has the rank.
+  void Add(pipeline::PlanGroup plan, std::unique_ptr<comm::Communicator> comm) {
+    std::vector<RankGroup>& groups = plan.of_layers() ? of_layers_ : of_table_;
+    groups.push_back({std::move(plan), std::move(comm)});
+  }
 
-  // Returns the group of a collective of the table.
-  comm::Communicator& Of(pipeline::GroupId group) const {
-    if (group == pipeline::GroupId::kWorld) return *world;
-    return pipeline::IsTied(group) ? *ties[pipeline::TieOf(group)] : *dp;
+  // The groups of the table's collectives, and those of the layers, one for
+  // each axis that has peers; both in the order in which they were added.
+  const std::vector<RankGroup>& of_table() const { return of_table_; }
+  const std::vector<RankGroup>& of_layers() const { return of_layers_; }
+
+  // Returns the group of a collective of the table. The rank must be in it.
+  comm::Communicator& Of(pipeline::GroupId id) const {
+    const auto found = std::find_if(
+        of_table_.begin(), of_table_.end(),
+        [id](const RankGroup& group) { return group.plan.id == id; });
+    TROUPE_CHECK(found != of_table_.end(),
+                 "a rank is in the groups that its table names");
+    return *found->comm;
   }
 
   // Calls `visit` with each group of the table's collectives.
   template <typename Visit>
   void ForEachOfTable(const Visit& visit) const {
-    visit(*world);
-    visit(*dp);
-    for (const auto& tie : ties) {
-      if (tie != nullptr) visit(*tie);
-    }
+    for (const RankGroup& group : of_table_) visit(*group.comm);
   }
 
   // Calls `visit` with those groups, then with the groups of the layers.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     ForEachOfTable(visit);
-    for (const AxisGroup& group : layers) visit(*group.comm);
+    for (const RankGroup& group : of_layers_) visit(*group.comm);
   }
+
+ private:
+  std::vector<RankGroup> of_table_, of_layers_;
 };
 
 }  // namespace troupe::actors

@@ -9,8 +9,7 @@ absl::StatusOr<bool> Reducer::Start(int action, pipeline::GroupId group,
                                     const comm::Collective& collective,
                                     const comm::Event& after) {
   comm::Communicator& comm = options_.groups->Of(group);
-  // A sum over one rank needs no work; the update of a kReduceUpdate does.
-  if (comm.size() == 1 && collective.kind == comm::CollectiveKind::kAllReduce) {
+  if (comm::IsNoOp(collective, comm.size())) {
     return true;
   }
   if (options_.run_inline) {

@@ -1,6 +1,6 @@
-// Runs a rank's collectives. An all-reduce in a group of one rank is done at
-// once; *inline* collectives run to their end on this strand; all others are
-// *launched* and end later.
+// Runs a rank's collectives. In a group of one rank, a collective in place (an
+// all-reduce) is done at once; *inline* collectives run to their end on this
+// strand; all others are *launched* and end later.
 //
 //   Reducer reducer({&groups, /*run_inline=*/false}, &launcher, &wait);
 //   TROUPE_ASSIGN_OR_RETURN(

@@ -20,7 +20,7 @@ absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
   nn::Wait(kernels, nn::Queue::kReadBack,
            nn::Record(kernels, nn::Queue::kCompute));
   for (const auto& chunk : parts.chunks) {
-    TROUPE_RETURN_IF_ERROR(chunk->CopyInto(snapshot->tensors));
+    TROUPE_RETURN_IF_ERROR(chunk->parameters().CopyInto(snapshot->tensors));
   }
   if (scaler != nullptr && setup.plan->StagesOf(setup.rank)[0] == 0) {
     TROUPE_RETURN_IF_ERROR(scaler->CopyInto(snapshot->tensors));
@@ -36,7 +36,7 @@ absl::Status RestoreFrom(const Checkpoint& checkpoint, const EngineParts& parts,
                          LossScaler* scaler) {
   parts.events.AwaitAllUpdates();
   for (const auto& chunk : parts.chunks) {
-    TROUPE_RETURN_IF_ERROR(chunk->Restore(checkpoint));
+    TROUPE_RETURN_IF_ERROR(chunk->parameters().Restore(checkpoint));
   }
   const bool begins_anew =
       scaler == nullptr ||

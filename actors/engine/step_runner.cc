@@ -152,7 +152,7 @@ absl::Status StepRunner::MakeChunks() {
         static_cast<int>(setup_.plan->stages[stage].buckets.size()));
   }
   std::vector<nn::Tensor> reduced;
-  for (const auto& chunk : chunks_) chunk->AddReduced(reduced);
+  for (const auto& chunk : chunks_) chunk->parameters().AddReduced(reduced);
   device_->UseRanges(reduced);
   return absl::OkStatus();
 }

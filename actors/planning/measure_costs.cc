@@ -196,7 +196,7 @@ class Part {
 
   absl::Status BeginRound() {
     now_.assign(chunks_.size(), Times());
-    const nn::StepScalars values = chunks_[0]->ScalarsOf(step_);
+    const nn::StepScalars values = chunks_[0]->parameters().ScalarsOf(step_);
     TROUPE_RETURN_IF_ERROR(loss_->BeginStep(StepKind::kTrain, step_, values));
     for (const auto& chunk : chunks_) {
       chunk->BeginStep(StepKind::kTrain, step_, batches_);
@@ -259,16 +259,16 @@ class Part {
   absl::Status Update() {
     TROUPE_RETURN_IF_ERROR(loss_->PassToUpdates());
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
-      Chunk& chunk = *chunks_[i];
+      ChunkParameters& parameters = chunks_[i]->parameters();
       const double begin = Now();
       const nn::Tensor& scalars = loss_->scalars();
       if (setup_.plan->update_needs_all_buckets) {
-        TROUPE_RETURN_IF_ERROR(chunk.Inspect(scalars));
-        TROUPE_RETURN_IF_ERROR(chunk.Conclude(scalars));
+        TROUPE_RETURN_IF_ERROR(parameters.Inspect(scalars));
+        TROUPE_RETURN_IF_ERROR(parameters.Conclude(scalars));
       }
       const pipeline::StagePlan& stage = setup_.plan->stages[setup_.first + i];
       for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
-        TROUPE_RETURN_IF_ERROR(chunk.Update(static_cast<int>(k), scalars));
+        TROUPE_RETURN_IF_ERROR(parameters.Update(static_cast<int>(k), scalars));
       }
       TROUPE_RETURN_IF_ERROR(Settle());
       now_[i].update += Now() - begin;

@@ -89,8 +89,8 @@ absl::StatusOr<std::shared_ptr<const RunSpan>> MakeSpan(
     span->first_step = checkpoint->state().step;
     const absl::Status status = span->sampler.Load(checkpoint->state().sampler);
     if (!status.ok()) {
-      return absl::Status(status.code(), absl::StrCat(checkpoint->path(), ": ",
-                                                      status.message()));
+      return base::WithMessage(
+          status, absl::StrCat(checkpoint->path(), ": ", status.message()));
     }
   }
   span->steps = spec.epochs > 0

@@ -2,7 +2,7 @@
 //
 //   RankContextPtr context = process.ranks[0];   // SetUpJob() makes them
 //   context->plan->StageOf(context->rank);
-//   context->groups.dp->Start(collective, /*after=*/comm::Event());
+//   context->groups.Of(GroupId::kDp).Start(collective, comm::Event());
 //
 // `spec` and `plan` are shared by all ranks of the process, and equal in all
 // processes; the rest is the rank's own.

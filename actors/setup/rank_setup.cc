@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <memory>
-#include <set>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +15,8 @@
 #include "comm/memory_store.h"
 #include "comm/nccl/nccl_backend.h"
 #include "nn/kernels/open_kernels.h"
+#include "pipeline/action_rules.h"
+#include "pipeline/plan_groups.h"
 
 namespace troupe::actors {
 namespace {
@@ -23,118 +24,48 @@ namespace {
 using comm::FabricGroupOptions;
 using comm::Group;
 
-// Returns a limit on the collectives that one rank has in flight: every bucket
-// of its chunks, and the loss.
+// Returns a limit on the collectives that one rank has in flight in a group of
+// its table: all of a step, and one more.
 int InFlightMax(const pipeline::Plan& plan) {
-  std::vector<std::size_t> at(plan.mesh.pp());
-  for (const pipeline::StagePlan& stage : plan.stages) {
-    at[stage.place.pp] += stage.buckets.size();
+  int most = 0;
+  for (const pipeline::RankPlan& rank : plan.ranks) {
+    std::map<pipeline::GroupId, int> counts;
+    for (const pipeline::Action& action : rank.train.actions) {
+      if (!pipeline::IsCollective(action.kind)) continue;
+      most = std::max(most, ++counts[pipeline::GroupOf(action.kind)]);
+    }
   }
-  const std::size_t buckets = *std::max_element(at.begin(), at.end());
   int in_flight = FabricGroupOptions().in_flight_max;
-  while (in_flight < static_cast<int>(buckets) + 1) in_flight *= 2;
+  while (in_flight < most + 1) in_flight *= 2;
   return in_flight;
 }
 
-// The groups of all ranks of the job, by rank. Communicators of ranks in other
-// processes are null.
+// The groups of all ranks of the job, by rank. Ranks in other processes have
+// none.
 using Groups = std::vector<RankGroups>;
-
-// Makes the layers' own groups, along each axis that layers use and that has
-// more than one rank. One collective of a layer is in flight at a time.
-absl::Status MakeLayerGroups(const pipeline::Plan& plan,
-                             const GroupMaker& make_group, Groups& groups) {
-  const pipeline::Mesh& mesh = plan.mesh;
-  std::set<std::string> axes;
-  for (const pipeline::StagePlan& stage : plan.stages) {
-    axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
-  }
-  for (const std::string& axis : axes) {
-    if (mesh.SizeOf(axis) == 1) continue;
-    for (int rank = 0; rank < mesh.size(); ++rank) {
-      if (mesh.CoordOf(rank, axis) != 0) continue;
-      FabricGroupOptions options;
-      options.name = LayerGroup(axis);
-      options.ranks = mesh.Group(rank, axis);
-      options.in_flight_max = 2;
-      TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        if (group[i] == nullptr) continue;
-        groups[options.ranks[i]].layers.push_back({axis, std::move(group[i])});
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Makes one group for each tie between ranks, in each replica. A rank sums a
-// bucket once a step.
-absl::Status MakeTiedGroups(const pipeline::Plan& plan,
-                            const GroupMaker& make_group, Groups& groups) {
-  const pipeline::Mesh& mesh = plan.mesh;
-  const std::vector<pipeline::Tie> ties = pipeline::TiesOf(plan.stages);
-  for (RankGroups& of_rank : groups) of_rank.ties.resize(ties.size());
-  for (std::size_t number = 0; number < ties.size(); ++number) {
-    const std::vector<int> places =
-        pipeline::PlacesOf(ties[number], plan.stages);
-    if (places.size() == 1) continue;
-    for (int rank = 0; rank < mesh.size(); ++rank) {
-      if (mesh.CoordOf(rank, pipeline::kPpAxis) != places[0]) continue;
-      FabricGroupOptions options;
-      options.name = TieGroup(ties[number]);
-      options.in_flight_max = 2;
-      for (const int pp : places) {
-        options.ranks.push_back(mesh.RankWith(rank, pipeline::kPpAxis, pp));
-      }
-      TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        groups[options.ranks[i]].ties[number] = std::move(group[i]);
-      }
-    }
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
                                   const GroupMaker& make_group) {
-  const pipeline::Mesh& mesh = plan.mesh;
-  Groups groups(mesh.size());
-  FabricGroupOptions options;
-  options.name = kWorldGroup;
-  options.in_flight_max = InFlightMax(plan);
-  for (int rank = 0; rank < mesh.size(); ++rank) options.ranks.push_back(rank);
-  TROUPE_ASSIGN_OR_RETURN(Group world, make_group(options));
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    groups[rank].world = std::move(world[rank]);
-  }
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
-    options.name = ReplicaGroup(plan, stage);
-    options.ranks =
-        mesh.Group(mesh.RankOf({/*dp=*/0, stage}), pipeline::kDpAxis);
+  Groups groups(plan.mesh.size());
+  const int in_flight_max = InFlightMax(plan);
+  for (const pipeline::PlanGroup& planned : pipeline::GroupsOf(plan)) {
+    FabricGroupOptions options;
+    options.name = planned.name;
+    options.ranks = planned.ranks;
+    // One collective of a layer is in flight at a time, and a rank sums a tied
+    // bucket once a step.
+    const bool has_few = planned.of_layers() || pipeline::IsTied(planned.id);
+    options.in_flight_max = has_few ? 2 : in_flight_max;
     TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
     for (std::size_t i = 0; i < group.size(); ++i) {
-      groups[options.ranks[i]].dp = std::move(group[i]);
+      if (group[i] == nullptr) continue;
+      groups[planned.ranks[i]].Add(planned, std::move(group[i]));
     }
   }
-  TROUPE_RETURN_IF_ERROR(MakeLayerGroups(plan, make_group, groups));
-  TROUPE_RETURN_IF_ERROR(MakeTiedGroups(plan, make_group, groups));
   return groups;
 }
 
 }  // namespace
-
-std::string ReplicaGroup(const pipeline::Plan& plan, int pp) {
-  return plan.mesh.pp() == 1 ? std::string("replicas")
-                             : absl::StrCat("replicas of stage ", pp);
-}
-
-std::string LayerGroup(const std::string& axis) {
-  return absl::StrCat("layers along ", axis);
-}
-
-std::string TieGroup(const pipeline::Tie& tie) {
-  return absl::StrCat("stages that share ", tie.name);
-}
 
 comm::GroupFactory GroupsOn(nn::Device device) {
   return device.type == nn::DeviceType::kCuda ? comm::MakeDeviceGroup

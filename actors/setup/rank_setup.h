@@ -6,15 +6,13 @@
 //                                     LocalGroups(*process)));
 //
 // Every process makes the same groups in the same order, whichever ranks it
-// has: one of the whole job, one for the replicas of each stage, those of
-// layers, and those of stages that share parameters.
+// has: those of pipeline/plan_groups.h.
 
 #ifndef ACTORS_SETUP_RANK_SETUP_H_
 #define ACTORS_SETUP_RANK_SETUP_H_
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,7 +20,6 @@
 #include "actors/setup/process_context.h"
 #include "comm/fabric.h"
 #include "comm/store.h"
-#include "pipeline/ties.h"
 
 namespace troupe::actors {
 
@@ -30,13 +27,6 @@ namespace troupe::actors {
 // process, null for the others.
 using GroupMaker = std::function<absl::StatusOr<comm::Group>(
     const comm::FabricGroupOptions& options)>;
-
-// Names of a rank's groups in errors: the group of the whole job, of its
-// stage's replicas, of its layers along an axis, and of a tie.
-inline constexpr char kWorldGroup[] = "all ranks";
-std::string ReplicaGroup(const pipeline::Plan& plan, int pp);
-std::string LayerGroup(const std::string& axis);
-std::string TieGroup(const pipeline::Tie& tie);
 
 // Returns the maker of groups whose ranks are in one process and compute on
 // `device`: in the host's memory, or of devices.

@@ -12,7 +12,6 @@ namespace troupe::actors {
 namespace {
 
 using pipeline::Action;
-using pipeline::ActionKind;
 using pipeline::Signal;
 using pipeline::SignalKind;
 
@@ -115,17 +114,13 @@ bool ExecutedOrder::IsThere(const Table& table, const Signal& need,
       return progress.ready.count({need.chunk, need.id}) > 0;
     case SignalKind::kBucketReleased:
       return true;
-    case SignalKind::kBucketReduced:
-      return all_done([&](const Action& a) {
-        return pipeline::ReducesBucket(a.kind) && a.index == need.id &&
-               a.chunk == need.chunk;
-      });
     case SignalKind::kAllReduced:
       return all_done(
           [](const Action& a) { return pipeline::ReducesBucket(a.kind); });
+    case SignalKind::kBucketReduced:
     case SignalKind::kLossReduced:
       return all_done(
-          [](const Action& a) { return a.kind == ActionKind::kReduceLoss; });
+          [&](const Action& a) { return pipeline::SignalOf(a) == need; });
   }
   return true;
 }

@@ -53,7 +53,7 @@ class Checker {
                      "ready before all its gradients are complete");
       case TraceKind::kCollective:
         if (begin) launches_[event.rank].push_back(Launch(event));
-        if (event.bucket < 0) return absl::OkStatus();
+        if (!pipeline::IsOfGradients(event.action)) return absl::OkStatus();
         if (!pipeline::ReducesBucket(event.action)) {
           return SeeTied(event, life);
         }
@@ -68,7 +68,7 @@ class Checker {
                   "launched before it was summed over its stages"));
         return Check(event, life.ready == 1, "launched before it was ready");
       case TraceKind::kUpdate:
-        if (!begin) return absl::OkStatus();
+        if (!begin || !Updates(event)) return absl::OkStatus();
         ++life.updated;
         return Check(event, life.reduced == 1,
                      "updated before its reduction was there");
@@ -119,7 +119,7 @@ class Checker {
     return absl::StrCat(event.step, ":", event.name);
   }
 
-  // Returns whether the collective updates the bucket as it reduces it.
+  // Returns whether the action updates the bucket.
   static bool Updates(const TraceEvent& event) {
     return pipeline::RuleOf(event.action).Has(pipeline::kMakesParameters);
   }
@@ -167,8 +167,7 @@ class Checker {
   }
 
   absl::Status SeeAction(const TraceEvent& event) {
-    using pipeline::ActionKind;
-    const bool is_forward = event.action == ActionKind::kForward;
+    const bool is_forward = pipeline::IsOfForward(event.action);
     if (is_forward && event.phase == TracePhase::kBegin) {
       return Check(event, ++under_way_[{event.rank, event.step}] <= Most(event),
                    "keeps more activations than its table");

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/caf/actor_timeout.h"
 #include "actors/caf/status_error.h"
+#include "base/field_error.h"
 
 namespace troupe::actors {
 
@@ -93,9 +94,9 @@ void RankState::LoadAhead(StepKind kind) {
                 // time-out.
                 const absl::Status status = FromError(self_->system(), error);
                 Fail("loader",
-                     absl::Status(status.code(),
-                                  absl::StrCat("loading step ", first + 1, ": ",
-                                               status.message())));
+                     base::WithMessage(
+                         status, absl::StrCat("loading step ", first + 1, ": ",
+                                              status.message())));
               });
   }
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/protocol/strand_guard.h"
 #include "base/exception_text.h"
+#include "base/field_error.h"
 
 namespace troupe::actors {
 namespace {
@@ -67,8 +68,8 @@ ReporterActor::behavior_type ReporterBehavior(
             // The observer may have failed in an earlier batch, and the job
             // have ended before its Failure arrived.
             if (!state.status.ok() && last.result.ok()) {
-              last.result = absl::Status(
-                  state.status.code(),
+              last.result = base::WithMessage(
+                  state.status,
                   absl::StrCat("observer: ", state.status.message()));
             }
             state.process->outcome.Set(std::move(last.result));

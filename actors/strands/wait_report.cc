@@ -7,9 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "actors/engine/reducer.h"
-#include "actors/setup/rank_setup.h"
 #include "pipeline/action_rules.h"
+#include "pipeline/plan_groups.h"
 #include "pipeline/ties.h"
 
 namespace troupe::actors {
@@ -19,8 +18,13 @@ using pipeline::GroupId;
 
 // Returns the collectives of a group in a step, in the order in which they
 // start.
-std::vector<std::string> PartsOf(const pipeline::StepTable& table,
-                                 GroupId group) {
+std::vector<std::string> PartsOf(const RankContext& context, GroupId group) {
+  if (pipeline::IsTied(group)) {
+    const std::vector<pipeline::Tie> ties =
+        pipeline::TiesOf(context.plan->stages);
+    return {absl::StrCat("gradients of ", ties[pipeline::TieOf(group)].name)};
+  }
+  const pipeline::StepTable& table = context.train_table;
   const int chunks = table.chunks();
   std::vector<std::string> parts;
   for (const pipeline::Action& action : table.actions) {
@@ -42,48 +46,22 @@ std::int64_t Nanos(WaitReport::TimePoint since, WaitReport::TimePoint now) {
 }  // namespace
 
 WaitReport::WaitReport(const RankContext& context) : context_(context) {
-  const pipeline::Plan& plan = *context.plan;
-  const pipeline::Mesh& mesh = plan.mesh;
-  const int rank = context.rank;
-  seats_.push_back({context.groups.world.get(), kWorldGroup,
-                    mesh.Group(rank, GroupId::kWorld),
-                    PartsOf(context.train_table, GroupId::kWorld)});
-  seats_.push_back({context.groups.dp.get(),
-                    ReplicaGroup(plan, context.coords.pp), mesh.DpGroup(rank),
-                    PartsOf(context.train_table, GroupId::kDp)});
-  AddTies();
-  for (const AxisGroup& group : context.groups.layers) {
-    seats_.push_back({group.comm.get(),
-                      LayerGroup(group.axis),
-                      mesh.Group(rank, group.axis),
-                      {}});
+  for (const RankGroup& group : context.groups.of_table()) {
+    seats_.push_back({&group, PartsOf(context, group.plan.id)});
   }
-}
-
-void WaitReport::AddTies() {
-  const pipeline::Plan& plan = *context_.plan;
-  const std::vector<pipeline::Tie> ties = pipeline::TiesOf(plan.stages);
-  const auto& groups = context_.groups.ties;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i] == nullptr) continue;
-    std::vector<int> ranks;
-    for (const int pp : pipeline::PlacesOf(ties[i], plan.stages)) {
-      ranks.push_back(plan.mesh.RankWith(context_.rank, pipeline::kPpAxis, pp));
-    }
-    seats_.push_back({groups[i].get(),
-                      TieGroup(ties[i]),
-                      std::move(ranks),
-                      {absl::StrCat("gradients of ", ties[i].name)}});
+  for (const RankGroup& group : context.groups.of_layers()) {
+    seats_.push_back({&group, {}});
   }
 }
 
 void WaitReport::AddWaits(const Seat& seat, const StepPosition::Place& place,
                           TimePoint now, RankWaits& report) const {
-  for (const comm::Waiting& waiting : seat.comm->Waits()) {
+  const pipeline::PlanGroup& group = seat.group->plan;
+  for (const comm::Waiting& waiting : seat.group->comm->Waits()) {
     RankWait wait;
     wait.what = std::string(absl::StripSuffix(waiting.what, " of the group"));
     wait.what.resize(std::min(wait.what.size(), kWaitTextMax));
-    wait.group = seat.group;
+    wait.group = group.name;
     wait.collective = waiting.collective;
     wait.nanos = Nanos(waiting.since, now);
     if (place.running && place.kind == StepKind::kTrain) wait.step = place.step;
@@ -94,9 +72,9 @@ void WaitReport::AddWaits(const Seat& seat, const StepPosition::Place& place,
     }
     wait.begun = waiting.ranks.empty();
     if (wait.begun) {
-      wait.ranks.assign(seat.ranks.begin(), seat.ranks.end());
+      wait.ranks.assign(group.ranks.begin(), group.ranks.end());
     } else {
-      for (int rank : waiting.ranks) wait.ranks.push_back(seat.ranks[rank]);
+      for (int rank : waiting.ranks) wait.ranks.push_back(group.ranks[rank]);
     }
     wait.ranks.resize(std::min(wait.ranks.size(), kAwaitedRanksMax));
     report.waits.push_back(std::move(wait));

@@ -37,15 +37,12 @@ class WaitReport {
  private:
   // A group of the rank.
   struct Seat {
-    const comm::Communicator* comm = nullptr;
-    std::string group;
-    std::vector<int> ranks;  // global ranks, by rank of the group
+    const RankGroup* group = nullptr;
     // Collectives of a step, in the order in which they start; empty if the
     // table does not have them.
     std::vector<std::string> parts;
   };
 
-  void AddTies();
   void AddWaits(const Seat& seat, const StepPosition::Place& place,
                 TimePoint now, RankWaits& report) const;
   void AddReceive(const StepPosition::Place& place, TimePoint now,

@@ -13,7 +13,6 @@ namespace troupe::actors {
 namespace {
 
 using Json = nlohmann::json;
-using pipeline::ActionKind;
 
 // Limit on the tracks of a rank. Perfetto takes the number of a track for a
 // thread id of the system, so tracks of different ranks have different numbers.
@@ -99,7 +98,7 @@ const char* ArrowOf(const TraceEvent& event) {
   const pipeline::ActionRule& rule = pipeline::RuleOf(event.action);
   if (rule.role == pipeline::ActionRole::kSend) return "s";
   if (rule.role == pipeline::ActionRole::kReceive) return "f";
-  if (rule.scope != pipeline::ActionScope::kBucket) return nullptr;
+  if (!rule.Has(pipeline::kOfGradients)) return nullptr;
   return rule.Has(pipeline::kMakesParameters) ? "f" : "t";
 }
 

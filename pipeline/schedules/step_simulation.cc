@@ -36,6 +36,7 @@ struct Happening {
 
 // A collective of all ranks, as a bit.
 std::uint32_t BitOf(ActionKind kind) {
+  static_assert(kActionKinds <= 32, "each kind has a bit");
   return std::uint32_t{1} << static_cast<int>(kind);
 }
 

@@ -130,6 +130,14 @@ TEST(ActionRulesTest, ACollectiveGivesTheSignalOfItsBucketAndChunk) {
   EXPECT_EQ(SignalOf({ActionKind::kReduceFindings, 0, {}, 0}), std::nullopt);
 }
 
+TEST(ActionRulesTest, GradientsGoFromTheirSumsToTheUpdate) {
+  std::string words;
+  for (const ActionRule& rule : ActionRules()) {
+    if (IsOfGradients(rule.kind)) absl::StrAppend(&words, rule.word, " ");
+  }
+  EXPECT_EQ(words, "TR AR UP RU ");
+}
+
 TEST(ActionRulesTest, PartsAreWhatErrorsSay) {
   EXPECT_EQ(PartOf({ActionKind::kReduceLoss, 0, {}, 0}, /*chunks=*/2), "loss");
   EXPECT_EQ(PartOf({ActionKind::kReduceFindings, 0, {}, 0}, 1),

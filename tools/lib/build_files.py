@@ -8,11 +8,12 @@
 
 The Starlark of these files is also Python: a file is executed with functions
 that only record their calls. A select() stands for all of its branches, a
-glob() for nothing.
+glob() for the files that are there.
 """
 
 import ast
 import builtins
+import glob
 import os
 import sys
 
@@ -93,7 +94,7 @@ class _Reader:
             tree = ast.parse(text.read(), path)
         names = {
             "exports_files": self._exports_files,
-            "glob": lambda *args, **kwargs: [],
+            "glob": self._glob,
             "load": lambda *args: None,
             "package": self._set_package,
             "rule": lambda **kwargs: self._rule("rule"),
@@ -136,6 +137,28 @@ class _Reader:
     def _set_package(self, **attributes):
         self._default_visibility = attributes.get("default_visibility",
                                                   self._default_visibility)
+
+    def _glob(self, include, exclude=(), **_):
+        found = self._matches(include) - self._matches(exclude)
+        return sorted(path for path in found if not self._in_subpackage(path))
+
+    def _matches(self, patterns):
+        """Returns the files of the package's folder that match one of them."""
+        folder = os.path.join(self._root, self._package)
+        return {os.path.relpath(path, folder)
+                for pattern in patterns
+                for path in glob.glob(
+                    os.path.join(glob.escape(folder), pattern), recursive=True)
+                if os.path.isfile(path)}
+
+    def _in_subpackage(self, path):
+        folder = os.path.dirname(path)
+        while folder:
+            if os.path.exists(os.path.join(self._root, self._package, folder,
+                                           "BUILD")):
+                return True
+            folder = os.path.dirname(folder)
+        return False
 
     # An exported file without a visibility is public.
     def _exports_files(self, files, visibility=(PUBLIC,)):

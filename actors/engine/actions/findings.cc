@@ -9,7 +9,7 @@ absl::Status Inspect(const EngineParts& parts, StepInFlight& step) {
   TROUPE_RETURN_IF_ERROR(step.loss->PassToUpdates());
   parts.events.AwaitAllGradients();
   for (const auto& chunk : parts.chunks) {
-    TROUPE_RETURN_IF_ERROR(chunk->Inspect(step.loss->scalars()));
+    TROUPE_RETURN_IF_ERROR(chunk->parameters().Inspect(step.loss->scalars()));
   }
   return absl::OkStatus();
 }

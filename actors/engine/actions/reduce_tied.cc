@@ -65,7 +65,8 @@ absl::Status ReduceTiedAction::PassOn(const TiedSums::Sum& sum,
       nn::Tensor grads = GradsOf(copy);
       TROUPE_RETURN_IF_ERROR(kernels.Copy(GradsOf(sum.copies[0]), grads));
     }
-    TROUPE_RETURN_IF_ERROR(parts_.chunks[copy.chunk]->Pack(copy.bucket));
+    TROUPE_RETURN_IF_ERROR(
+        parts_.chunks[copy.chunk]->parameters().Pack(copy.bucket));
   }
   const base::Event there = nn::Record(kernels, queue);
   for (const TiedSums::Copy& copy : sum.copies) {

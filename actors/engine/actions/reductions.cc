@@ -73,9 +73,10 @@ absl::Status ReduceFindingsAction::End(int, StepInFlight& step, Dispatcher&,
 
 absl::StatusOr<std::optional<comm::Collective>> ReduceBucketAction::Make(
     const Action& action, StepInFlight&) {
-  Chunk& chunk = parts_.ChunkOf(action);
-  if (chunk.IsUpdated(action.index)) return std::nullopt;  // a backward did it
-  return chunk.Reduce(action.index);
+  const ChunkParameters& parameters = parts_.ParametersOf(action);
+  // A backward may have updated the bucket already.
+  if (parameters.IsUpdated(action.index)) return std::nullopt;
+  return parameters.Reduce(action.index);
 }
 
 base::Event ReduceBucketAction::Ready(const Action& action,
@@ -94,7 +95,7 @@ absl::Status ReduceBucketAction::End(int id, StepInFlight& step, Dispatcher&,
 
 absl::StatusOr<std::optional<comm::Collective>> ReduceUpdateAction::Make(
     const Action& action, StepInFlight&) {
-  return parts_.ChunkOf(action).ReduceUpdate(action.index);
+  return parts_.ParametersOf(action).ReduceUpdate(action.index);
 }
 
 absl::Status ReduceUpdateAction::End(int id, StepInFlight& step,
@@ -102,7 +103,7 @@ absl::Status ReduceUpdateAction::End(int id, StepInFlight& step,
                                      const base::Event& done) {
   TROUPE_RETURN_IF_ERROR(ReduceBucketAction::End(id, step, dispatcher, done));
   const Action& action = step.ActionAt(id);
-  parts_.ChunkOf(action).ReleaseGrads(action.index);
+  parts_.ParametersOf(action).ReleaseGrads(action.index);
   return absl::OkStatus();
 }
 

@@ -8,7 +8,8 @@ namespace troupe::actors {
 absl::Status UpdateAction::Conclude(StepInFlight& step) {
   step.concluded = true;
   if (!step.inspected) TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
-  TROUPE_RETURN_IF_ERROR(parts_.chunks[0]->Conclude(step.loss->scalars()));
+  TROUPE_RETURN_IF_ERROR(
+      parts_.chunks[0]->parameters().Conclude(step.loss->scalars()));
   return step.loss->Settle();
 }
 
@@ -23,7 +24,7 @@ absl::StatusOr<StepAction::Progress> UpdateAction::Begin(int id,
   }
   parts_.events.BeginUpdate(action.chunk, action.index);
   TROUPE_RETURN_IF_ERROR(
-      parts_.ChunkOf(action).Update(action.index, step.loss->scalars()));
+      parts_.ParametersOf(action).Update(action.index, step.loss->scalars()));
   parts_.events.EndUpdate(action.chunk, action.index);
   return Progress::kDone;
 }

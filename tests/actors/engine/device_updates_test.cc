@@ -67,8 +67,11 @@ class Rank : private StepRunner::Host, private StrandWait {
     auto dp = MakeLatePeers();
     world_ = world.get();
     dp_ = dp.get();
-    groups_.world = std::move(world);
-    groups_.dp = std::move(dp);
+    using pipeline::GroupId;
+    groups_.Add({GroupId::kWorld, /*layer_axis=*/"", "all ranks", {0, 1}},
+                std::move(world));
+    groups_.Add({GroupId::kDp, /*layer_axis=*/"", "replicas", {0, 1}},
+                std::move(dp));
     setup.groups = &groups_;
     runner_ = StepRunner::Create(setup, this, this).value();
   }

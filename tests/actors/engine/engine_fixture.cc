@@ -32,7 +32,7 @@ std::unique_ptr<Chunk> EngineFixture::MakeChunk(
 
 void EngineFixture::SetScalars(const Chunk& chunk, std::int64_t step,
                                double loss_count) const {
-  nn::StepScalars values = chunk.ScalarsOf(step);
+  nn::StepScalars values = chunk.parameters().ScalarsOf(step);
   values.loss_count = loss_count;
   nn::ScalarsIn(scalars_) = values;
 }
@@ -93,7 +93,8 @@ void TrainStep(const EngineFixture& fixture, Chunk& chunk, std::int64_t step,
   }
   fixture.SetScalars(chunk, step, count);
   for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
-    const absl::Status updated = chunk.Update(k);
+    const absl::Status updated =
+        chunk.parameters().Update(k, fixture.scalars());
     ASSERT_TRUE(updated.ok()) << updated;
   }
 }

@@ -34,7 +34,9 @@ class EngineFixture {
   const pipeline::Plan& plan() const { return plan_; }
 
   std::unique_ptr<Chunk> MakeChunk(int stage, Chunk::Listener* listener) const;
-  // Sets the scalars of this step, which the chunk's updates read.
+  // The scalars that updates read (ChunkParameters::Update).
+  const nn::Tensor& scalars() const { return scalars_; }
+  // Sets them to those of this step.
   void SetScalars(const Chunk& chunk, std::int64_t step,
                   double loss_count) const;
   // Returns the rank's micro-batches: consecutive samples of the dataset. All

@@ -58,6 +58,23 @@ TEST_F(ReducerTest, OneRankHasItsSumAlready) {
   EXPECT_EQ(reducer.in_flight(), 0);
 }
 
+// One rank copies what it reduces from elsewhere, and updates.
+TEST_F(ReducerTest, OneRankHasWorkThatIsNotInPlace) {
+  const std::vector<RankGroups> groups = Groups(1);
+  Reducer reducer({&groups[0], /*run_inline=*/false}, &launched_, &wait_);
+  comm::Collective sum = comm::AllReduce(comm::ReduceOp::kSum, Filled(1));
+  sum.input = Filled(2);
+  EXPECT_EQ(reducer.Start(0, GroupId::kDp, sum, comm::Event()),
+            absl::StatusOr<bool>(false));
+  EXPECT_EQ(reducer.Start(1, GroupId::kDp,
+                          comm::ReduceUpdate(comm::ReduceOp::kSum, Filled(1),
+                                             /*update=*/nullptr),
+                          comm::Event()),
+            absl::StatusOr<bool>(false));
+  EXPECT_EQ(launched_.text,
+            "0 dp all_reduce(sum, f32 x 4); 1 dp reduce_update(sum, f32 x 4)");
+}
+
 TEST_F(ReducerTest, LaunchesIntoTheGroupAndCounts) {
   const std::vector<RankGroups> groups = Groups(2);
   Reducer reducer({&groups[0], /*run_inline=*/false}, &launched_, &wait_);
@@ -99,8 +116,9 @@ TEST_F(ReducerTest, InlineReducesBesideItsPeer) {
 TEST_F(ReducerTest, AnAbortEndsAnInlineOne) {
   const std::vector<RankGroups> groups = Groups(2);
   Reducer reducer({&groups[0], /*run_inline=*/true}, &launched_, &wait_);
-  std::thread peer(
-      [&] { groups[1].dp->Abort(absl::UnavailableError("rank 1 is gone")); });
+  std::thread peer([&] {
+    groups[1].Of(GroupId::kDp).Abort(absl::UnavailableError("rank 1 is gone"));
+  });
   EXPECT_EQ(reducer
                 .Start(0, GroupId::kDp,
                        comm::AllReduce(comm::ReduceOp::kSum, Filled(1)),
@@ -108,6 +126,13 @@ TEST_F(ReducerTest, AnAbortEndsAnInlineOne) {
                 .status(),
             absl::UnavailableError("rank 1 is gone"));
   peer.join();
+}
+
+TEST_F(ReducerTest, AGroupThatTheRankIsNotInIsABug) {
+  const std::vector<RankGroups> groups = Groups(2);
+  EXPECT_DEATH(groups[0].Of(pipeline::TiedGroup(0)),
+               "a rank is in the groups that its table names");
+  EXPECT_DEATH(groups[0].Of(GroupId::kPp), "the groups that its table names");
 }
 
 // Runs forward and backward of every micro-batch; returns the number of targets
@@ -149,10 +174,11 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
       Reducer reducer({&groups[rank], /*run_inline=*/true}, nullptr, &wait_);
       Chunk& chunk = *chunks[rank];
       for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
-        ASSERT_EQ(reducer.Start(k, GroupId::kDp, chunk.ReduceUpdate(k),
+        ChunkParameters& parameters = chunk.parameters();
+        ASSERT_EQ(reducer.Start(k, GroupId::kDp, parameters.ReduceUpdate(k),
                                 comm::Event()),
                   absl::StatusOr<bool>(true));
-        chunk.ReleaseGrads(k);
+        parameters.ReleaseGrads(k);
       }
     });
   }

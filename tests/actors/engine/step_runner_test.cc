@@ -236,7 +236,8 @@ void MakeTiedLayers(JobSpec& spec) {
 class TiedRank : private StepRunner::Host {
  public:
   TiedRank() {
-    groups_[0].ties.push_back(std::move(comm::MakeLocalGroup({/*size=*/2})[0]));
+    groups_[0].Add({pipeline::TiedGroup(0), /*layer_axis=*/"", "tie", {0, 1}},
+                   std::move(comm::MakeLocalGroup({/*size=*/2})[0]));
     StrandFiber::Options options;
     options.shared_thread = true;
     options.notify = [] {};

@@ -1,26 +1,25 @@
 #include "tests/actors/engine/test_groups.h"
 
+#include <cstddef>
 #include <utility>
+
+#include "pipeline/plan.h"
+#include "pipeline/plan_groups.h"
 
 namespace troupe::actors {
 
 std::vector<RankGroups> MakeTestGroups(const pipeline::Mesh& mesh,
                                        const comm::GroupFactory& make) {
+  pipeline::Plan plan;
+  plan.mesh = mesh;
+  plan.stages.emplace_back().layer_axes = {"dp"};
   std::vector<RankGroups> groups(mesh.size());
-  comm::LocalGroupOptions options;
-  options.size = mesh.size();
-  comm::Group world = make(options);
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    groups[rank].world = std::move(world[rank]);
-  }
-  options.size = mesh.dp();
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
-    comm::Group replicas = make(options);
-    comm::Group layers = make(options);
-    for (int dp = 0; dp < mesh.dp(); ++dp) {
-      RankGroups& rank = groups[mesh.RankOf({dp, stage})];
-      rank.dp = std::move(replicas[dp]);
-      if (mesh.dp() > 1) rank.layers.push_back({"dp", std::move(layers[dp])});
+  for (const pipeline::PlanGroup& planned : pipeline::GroupsOf(plan)) {
+    comm::LocalGroupOptions options;
+    options.size = static_cast<int>(planned.ranks.size());
+    comm::Group group = make(options);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      groups[planned.ranks[i]].Add(planned, std::move(group[i]));
     }
   }
   return groups;

@@ -66,13 +66,17 @@ bool ThreadHost::Deliver() {
 
 void ThreadHost::AwaitNews() {
   while (!Deliver()) {
-    if (!groups_->world->Progress() && !groups_->dp->Progress()) sched_yield();
+    bool progress = false;
+    groups_->ForEachOfTable([&](comm::Communicator& group) {
+      progress = progress || group.Progress();
+    });
+    if (!progress) sched_yield();
   }
 }
 
 void ThreadHost::TakeNews(bool expected) {
   if (!expected) return;
-  groups_->dp->Progress();
+  groups_->Of(pipeline::GroupId::kDp).Progress();
   Deliver();
 }
 

@@ -46,7 +46,7 @@ SimulationOptions Seed(std::uint64_t seed) {
 // Returns the number of updates that ranks make after the next step's first
 // forward has begun, over all ranks and steps.
 int LateUpdates(const Recorder& recorder) {
-  std::map<int, std::int64_t> forward_of;  // by rank: step of the latest one
+  std::map<int, std::int64_t> forward_of;  // latest step of each rank
   int late = 0;
   for (const TraceEvent& event : recorder.events()) {
     if (event.phase != TracePhase::kBegin) continue;

@@ -18,6 +18,7 @@ namespace {
 
 using comm::Barrier;
 using comm::Event;
+using pipeline::GroupId;
 
 // Returns a job of two stages and two replicas: ranks 0 and 1 have stage 0.
 ProcessContextPtr FourRanks() {
@@ -44,12 +45,12 @@ TEST(WaitReportTest, ACollectiveIsABucketOfAStep) {
   // Both ranks have completed the first step, and bucket 0 of the second.
   std::vector<Event> done;
   for (int i = 0; i < buckets + 1; ++i) {
-    done.push_back(*mine.groups.dp->Start(Barrier(), Event()));
-    done.push_back(*peer.groups.dp->Start(Barrier(), Event()));
+    done.push_back(*mine.groups.Of(GroupId::kDp).Start(Barrier(), Event()));
+    done.push_back(*peer.groups.Of(GroupId::kDp).Start(Barrier(), Event()));
   }
-  while (!done.back().ready()) peer.groups.dp->Progress();
-  const Event next = *mine.groups.dp->Start(Barrier(), Event());
-  const Event loss = *mine.groups.world->Start(Barrier(), Event());
+  while (!done.back().ready()) peer.groups.Of(GroupId::kDp).Progress();
+  const Event next = *mine.groups.Of(GroupId::kDp).Start(Barrier(), Event());
+  const Event loss = *mine.groups.Of(GroupId::kWorld).Start(Barrier(), Event());
   const RankWaits report = ReportOf(mine);
   EXPECT_EQ(report.rank, 2);
   EXPECT_FALSE(report.busy);
@@ -68,7 +69,7 @@ TEST(WaitReportTest, ACollectiveIsABucketOfAStep) {
   EXPECT_EQ(report.waits[1].ranks, (std::vector<int>{0, 1, 3}));
   EXPECT_GE(report.waits[0].nanos, report.waits[1].nanos);
   // The report keeps the waits from before the group was aborted.
-  peer.groups.dp->Abort(absl::CancelledError("over"));
+  peer.groups.Of(GroupId::kDp).Abort(absl::CancelledError("over"));
   EXPECT_EQ(ReportOf(mine).waits.size(), 2u);
   EXPECT_EQ(ReportOf(peer).waits.size(), 0u);
 }

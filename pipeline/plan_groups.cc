@@ -1,0 +1,83 @@
+#include "pipeline/plan_groups.h"
+
+#include <cstddef>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/mesh.h"
+#include "pipeline/ties.h"
+
+namespace troupe::pipeline {
+namespace {
+
+void AddReplicas(const Plan& plan, std::vector<PlanGroup>& groups) {
+  const Mesh& mesh = plan.mesh;
+  for (int pp = 0; pp < mesh.pp(); ++pp) {
+    PlanGroup group;
+    group.id = GroupId::kDp;
+    group.name =
+        mesh.pp() == 1 ? "replicas" : absl::StrCat("replicas of stage ", pp);
+    group.ranks = mesh.DpGroup(mesh.RankOf({/*dp=*/0, pp}));
+    groups.push_back(group);
+  }
+}
+
+void AddLayers(const Plan& plan, std::vector<PlanGroup>& groups) {
+  const Mesh& mesh = plan.mesh;
+  std::set<std::string> axes;
+  for (const StagePlan& stage : plan.stages) {
+    axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
+  }
+  for (const std::string& axis : axes) {
+    if (mesh.SizeOf(axis) == 1) continue;
+    PlanGroup group;
+    group.id = GroupAlong(mesh.AxisNumber(axis));
+    group.layer_axis = axis;
+    group.name = absl::StrCat("layers along ", axis);
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      if (mesh.CoordOf(rank, axis) != 0) continue;
+      group.ranks = mesh.Group(rank, axis);
+      groups.push_back(group);
+    }
+  }
+}
+
+void AddTies(const Plan& plan, std::vector<PlanGroup>& groups) {
+  const Mesh& mesh = plan.mesh;
+  const std::vector<Tie> ties = TiesOf(plan.stages);
+  for (std::size_t number = 0; number < ties.size(); ++number) {
+    const std::vector<int> places = PlacesOf(ties[number], plan.stages);
+    if (places.size() == 1) continue;
+    PlanGroup group;
+    group.id = TiedGroup(static_cast<int>(number));
+    group.name = absl::StrCat("stages that share ", ties[number].name);
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      if (mesh.CoordOf(rank, kPpAxis) != places[0]) continue;
+      group.ranks.clear();
+      for (const int pp : places) {
+        group.ranks.push_back(mesh.RankWith(rank, kPpAxis, pp));
+      }
+      groups.push_back(group);
+    }
+  }
+}
+
+}  // namespace
+
+std::string PlanGroup::ToString() const {
+  return absl::StrCat(name, ": ", absl::StrJoin(ranks, " "));
+}
+
+std::vector<PlanGroup> GroupsOf(const Plan& plan) {
+  PlanGroup world;
+  world.name = "all ranks";
+  world.ranks = plan.mesh.Group(/*rank=*/0, GroupId::kWorld);
+  std::vector<PlanGroup> groups = {world};
+  AddReplicas(plan, groups);
+  AddLayers(plan, groups);
+  AddTies(plan, groups);
+  return groups;
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,50 @@
+// The communicators that the ranks of a plan need, as data: process groups, as
+// in torch.distributed.
+//
+//   for (const PlanGroup& group : GroupsOf(plan)) {
+//     group.name;        // "replicas of stage 1"
+//     group.ranks;       // {2, 3}
+//     group.id;          // GroupId::kDp, as in the tables of these ranks
+//     group.ToString();  // "replicas of stage 1: 2 3"
+//     Connect(group.ranks);
+//   }
+//
+// The list follows from the plan alone. All processes make the same groups in
+// its order, whichever ranks they have. A rank is in at most one group of each
+// id, apart from those of layers.
+//
+// Cost: linear in the plan, and in the sizes of the groups.
+
+#ifndef PIPELINE_PLAN_GROUPS_H_
+#define PIPELINE_PLAN_GROUPS_H_
+
+#include <string>
+#include <vector>
+
+#include "pipeline/group_id.h"
+#include "pipeline/plan.h"
+
+namespace troupe::pipeline {
+
+struct PlanGroup {
+  GroupId id = GroupId::kWorld;
+  // Axis along which layers communicate in it (StagePlan::layer_axes). Empty:
+  // it belongs to the collectives of tables, whose rows name `id`
+  // (pipeline/action_rules.h).
+  std::string layer_axis;
+  std::string name;        // name in errors
+  std::vector<int> ranks;  // ranks of the job, by rank of the group
+
+  bool of_layers() const { return !layer_axis.empty(); }
+  // Returns "replicas of stage 1: 2 3".
+  std::string ToString() const;
+};
+
+// Returns the group of all ranks; one for the replicas of each stage; those of
+// layers, along each axis that they use and that has more than one rank; and
+// one for each tie between ranks, in each replica.
+std::vector<PlanGroup> GroupsOf(const Plan& plan);
+
+}  // namespace troupe::pipeline
+
+#endif  // PIPELINE_PLAN_GROUPS_H_

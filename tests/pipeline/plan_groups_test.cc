@@ -1,0 +1,88 @@
+#include "pipeline/plan_groups.h"
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace troupe::pipeline {
+namespace {
+
+// Returns a plan with a stage at each of `places`. The first stage and the last
+// share a bucket.
+Plan TiedPlan(Mesh mesh, const std::vector<StagePlace>& places) {
+  Plan plan;
+  plan.mesh = std::move(mesh);
+  for (const StagePlace& place : places) {
+    StagePlan& stage = plan.stages.emplace_back();
+    stage.place = place;
+    stage.parameters = {absl::StrCat("w", plan.stages.size()), "shared"};
+    stage.buckets = {{0}, {1}};
+  }
+  for (std::size_t i = 1; i + 1 < plan.stages.size(); ++i) {
+    plan.stages[i].parameters.pop_back();
+    plan.stages[i].buckets.pop_back();
+  }
+  return plan;
+}
+
+// Returns a line for each group.
+std::string TextOf(const std::vector<PlanGroup>& groups) {
+  std::string text;
+  for (const PlanGroup& group : groups) {
+    absl::StrAppend(&text, static_cast<int>(group.id),
+                    group.of_layers() ? " (layers) " : " ", group.ToString(),
+                    "\n");
+  }
+  return text;
+}
+
+TEST(PlanGroupsTest, OneRankHasThatOfAllAndThatOfItsReplicas) {
+  Plan plan = TiedPlan(Mesh(), {{/*pp=*/0, /*chunk=*/0}});
+  plan.stages[0].layer_axes = {"dp"};
+  EXPECT_EQ(TextOf(GroupsOf(plan)),
+            "-1 all ranks: 0\n"
+            "1 replicas: 0\n");
+}
+
+TEST(PlanGroupsTest, AllKindsInTheirOrder) {
+  Plan plan = TiedPlan(Mesh(/*dp=*/2, /*pp=*/3), {{0, 0}, {1, 0}, {2, 0}});
+  plan.stages[1].layer_axes = {"dp"};
+  EXPECT_EQ(TextOf(GroupsOf(plan)),
+            "-1 all ranks: 0 1 2 3 4 5\n"
+            "1 replicas of stage 0: 0 1\n"
+            "1 replicas of stage 1: 2 3\n"
+            "1 replicas of stage 2: 4 5\n"
+            "1 (layers) layers along dp: 0 1\n"
+            "1 (layers) layers along dp: 2 3\n"
+            "1 (layers) layers along dp: 4 5\n"
+            "-2 stages that share shared: 0 4\n"
+            "-2 stages that share shared: 1 5\n");
+}
+
+TEST(PlanGroupsTest, ATieWithinARankNeedsNone) {
+  const Plan plan =
+      TiedPlan(Mesh(/*dp=*/1, /*pp=*/2), {{0, 0}, {1, 0}, {1, 1}, {0, 1}});
+  EXPECT_EQ(TextOf(GroupsOf(plan)),
+            "-1 all ranks: 0 1\n"
+            "1 replicas of stage 0: 0\n"
+            "1 replicas of stage 1: 1\n");
+}
+
+TEST(PlanGroupsTest, ARankIsInOneGroupOfATablesId) {
+  const Plan plan = TiedPlan(Mesh(/*dp=*/2, /*pp=*/2), {{0, 0}, {1, 0}});
+  std::set<std::pair<GroupId, int>> seen;
+  for (const PlanGroup& group : GroupsOf(plan)) {
+    for (const int rank : group.ranks) {
+      EXPECT_TRUE(seen.insert({group.id, rank}).second) << group.ToString();
+    }
+  }
+  EXPECT_EQ(seen.size(), 3u * 4) << "all ranks, replicas and the tie";
+}
+
+}  // namespace
+}  // namespace troupe::pipeline
