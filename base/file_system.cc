@@ -18,6 +18,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 
 namespace troupe::base {
 namespace {
@@ -375,9 +376,9 @@ absl::Status ExchangeByRenames(FileSystem& files, const std::string& a,
   const bool back =
       (!halfway || files.Rename(b, a).ok()) && files.Rename(aside, b).ok();
   if (back) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), "; what was ", b,
-                                   " is called ", aside, " now"));
+  return base::WithMessage(
+      status, absl::StrCat(status.message(), "; what was ", b, " is called ",
+                           aside, " now"));
 }
 
 absl::Status CreateFolderOnDisk(FileSystem& files, const std::string& path) {

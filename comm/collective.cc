@@ -223,6 +223,14 @@ absl::Status CheckCollective(const Collective& collective, int rank, int size) {
   return CheckApart(collective, rank, lengths);
 }
 
+bool IsNoOp(const Collective& collective, int size) {
+  if (size > 1) return false;
+  const CollectiveRule& rule = RuleOf(collective.kind);
+  const bool range_is_input =
+      rule.input_may_be_range && !collective.input.defined();
+  return !rule.updates && (range_is_input || !rule.moves_data());
+}
+
 absl::Status CheckSend(int to, const nn::Tensor& data, int size) {
   return CheckMessage("a send to", to, data, size);
 }

@@ -1,9 +1,10 @@
 // The properties of each kind of collective, as one row of data. Collectives
 // are printed, checked, signed, cut into blocks and handed to NCCL by these
-// rows: a kind needs its enumerator and constructor (communicator.h), a row
-// here, and one in the table of NCCL's calls (nccl/nccl_calls.cc). One that
-// moves blocks as no other kind does also needs their flow (flow.h), and a
-// column here that tells it from the others.
+// rows: a kind needs its enumerator and constructor (communicator.h) and a row
+// here. NCCL sends its blocks from rank to rank, or makes one call if the kind
+// has a row in nccl/nccl_calls.cc. A kind that moves blocks as no other does
+// also needs their flow (flow.h), and a column here that tells it from the
+// others.
 //
 //   const CollectiveRule& rule = RuleOf(CollectiveKind::kReduceScatter);
 //   rule.name;        // "reduce_scatter"

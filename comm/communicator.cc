@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
+#include "base/field_error.h"
 
 namespace troupe::comm {
 namespace {
@@ -87,8 +88,8 @@ absl::StatusOr<Event> Communicator::StartTogether(
     const absl::StatusOr<Event> event = Start(collectives[i], after);
     if (!event.ok()) {
       if (i == 0) return event.status();
-      absl::Status status(
-          event.status().code(),
+      const absl::Status status = base::WithMessage(
+          event.status(),
           absl::StrCat(
               "rank ", rank(), " started ", i, " of ", collectives.size(),
               " coalesced collectives, then: ", event.status().message()));

@@ -186,6 +186,11 @@ struct Waiting {
 // the range; or counts do not add up.
 absl::Status CheckCollective(const Collective& collective, int rank, int size);
 
+// Returns whether a group of `size` ranks may leave `collective` out, since it
+// would change nothing: there is one rank, whose input, if any, is its range,
+// and no replica to update.
+bool IsNoOp(const Collective& collective, int size);
+
 // Return kInvalidArgument if no rank of a group of `size` can send `data` to
 // `to`, or receive into `into` from `from` (which may be kAnySource): the rank
 // does not exist, or the tensor has no host memory.

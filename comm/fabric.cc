@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "comm/reduction_tree.h"
 #include "comm/spanning/courier.h"
 #include "comm/spanning/io_thread.h"
@@ -259,9 +260,9 @@ absl::StatusOr<Event> Fabric::SendParcel(int to, std::uint32_t channel,
   after.OnReady([weak = impl_->weak_board(), to](const absl::Status& status) {
     const auto board = weak.lock();
     if (status.ok() || board == nullptr) return;
-    board->AbortAll(absl::Status(
-        status.code(), absl::StrCat("a parcel to process ", to,
-                                    " could not begin: ", status.message())));
+    board->AbortAll(base::WithMessage(
+        status, absl::StrCat("a parcel to process ", to,
+                             " could not begin: ", status.message())));
   });
   const Event done = Event::Make();
   impl_->parcels().Send(to, channel, header, payload, after, done);

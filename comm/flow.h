@@ -6,8 +6,10 @@
 //                           FlowOf({&reduce_scatter_of_rank_0, nullptr}));
 //   // from all to 0: 8 elements at 0; from all to 1: 8 elements at 8
 //
-// Two executors carry blocks out: the local group in shared memory
-// (local/local_group.h), the spanning group by frames (spanning/).
+// Three executors carry blocks out: the local group in shared memory
+// (local/local_group.h), the spanning group by frames (spanning/), and ranks on
+// GPUs by sends and receives of NCCL if that lacks the kind
+// (nccl/nccl_calls.h).
 //
 // With n ranks, a rank's input and range have one block of c elements, or n
 // (collective_kinds.h; the table of CollectiveKind shows all kinds):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,7 +30,7 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "base/tls/random_bytes.h"
-#include "comm/mpi/mpi_process.h"
+#include "comm/connect/transports.h"
 #include "comm/shm/shared_memory.h"
 #include "pipeline/plan_json.h"
 
@@ -212,11 +213,11 @@ class ClusterJob : public RunningJob {
       options.names.push_back(roster.Describe(p));
     }
     options.on_lost = Reporter();
-    TROUPE_ASSIGN_OR_RETURN(PeerLinks peers,
+    TROUPE_ASSIGN_OR_RETURN(comm::PeerLinks peers,
                             ConnectPeers(options_, welcome_, *client_));
     process_->transports = DescribeTransports(peers.links);
     options.links = std::move(peers.links);
-    mpi_ = std::move(peers.mpi);
+    give_up_transport_ = std::move(peers.give_up);
     // Gradients in a GPU's memory cannot be shared in this way.
     if (SharesHost(roster) && process_->spec->device.is_host()) {
       process_->shared_memory = ShareMemory();
@@ -243,10 +244,7 @@ class ClusterJob : public RunningJob {
   // Whether another process of the job is on this host, and the transport may
   // use shared memory.
   bool SharesHost(const Roster& roster) const {
-    if (options_.transport != Transport::kAuto &&
-        options_.transport != Transport::kShm) {
-      return false;
-    }
+    if (!comm::RuleOf(options_.transport).shares_memory) return false;
     const std::string& host = roster.member(options_.process).host;
     for (int p = 0; p < roster.processes(); ++p) {
       if (p != options_.process && roster.member(p).host == host) return true;
@@ -357,11 +355,11 @@ class ClusterJob : public RunningJob {
   }
 
   void Leave() {
-    // MPI ends with its last link, once all processes have got that far. After
-    // a failure they may not, so it is given up.
+    // A transport's library ends with its last link, once all processes have
+    // got that far. After a failure they may not, so it is given up.
     const bool failed = !begun_ || !outcome_->Wait().ok();
-    if (mpi_ != nullptr && failed) {
-      mpi_->GiveUp(absl::CancelledError("the job has failed"));
+    if (give_up_transport_ && failed) {
+      give_up_transport_(absl::CancelledError("the job has failed"));
     }
     if (process_ != nullptr && process_->fabric != nullptr) {
       RefuseTransfers(*process_);
@@ -393,7 +391,8 @@ class ClusterJob : public RunningJob {
   CoordinatorActor coordinator_;
   AgentActor agent_;  // null in process 0
   std::optional<ControlClient> client_;
-  std::unique_ptr<comm::MpiProcess> mpi_;  // null if the transport is not MPI
+  // PeerLinks::give_up of the links in use.
+  std::function<void(const absl::Status& why)> give_up_transport_;
   const std::uint64_t nonce_ = MakeNonce();
   Welcome welcome_;
   bool begun_ = false;

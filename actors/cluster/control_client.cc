@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "actors/caf/actor_timeout.h"
 #include "base/check.h"
+#include "base/field_error.h"
 
 namespace troupe::actors {
 namespace {
@@ -101,8 +102,8 @@ absl::StatusOr<std::string> ControlClient::Get(const std::string& key,
                      [&](const KeyValue& each) { return each.key == key; });
   if (value.ok()) return std::move(value->value);
   if (!absl::IsDeadlineExceeded(value.status())) return value.status();
-  return absl::Status(value.status().code(),
-                      absl::StrCat(key, ": ", value.status().message()));
+  return base::WithMessage(value.status(),
+                           absl::StrCat(key, ": ", value.status().message()));
 }
 
 absl::Status ControlClient::Check() {

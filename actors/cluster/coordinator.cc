@@ -10,6 +10,7 @@
 #include "actors/cluster/trace_share.h"
 #include "actors/protocol/strand_guard.h"
 #include "actors/supervision/supervisor.h"
+#include "base/field_error.h"
 
 namespace troupe::actors {
 namespace {
@@ -241,12 +242,12 @@ absl::Status CoordinatorState::BlameOwnPause(const absl::Status& lost) {
   const TimePoint now = Now();
   NoteOwnPause(now);
   if (!own_pause_ || now - own_pause_->end >= liveness_->timeout()) return lost;
-  return absl::Status(lost.code(),
-                      absl::StrCat(Describe(0), " stood still for ",
-                                   absl::FormatDuration(absl::Trunc(
-                                       absl::FromChrono(own_pause_->duration),
-                                       absl::Milliseconds(100))),
-                                   ", and others have left: ", lost.message()));
+  return base::WithMessage(
+      lost, absl::StrCat(Describe(0), " stood still for ",
+                         absl::FormatDuration(
+                             absl::Trunc(absl::FromChrono(own_pause_->duration),
+                                         absl::Milliseconds(100))),
+                         ", and others have left: ", lost.message()));
 }
 
 void CoordinatorState::OnBeat() {

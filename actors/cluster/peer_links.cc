@@ -8,42 +8,13 @@
 #include "absl/strings/str_join.h"
 #include "actors/cluster/host_address.h"
 #include "base/check.h"
-#include "comm/connect/connect_links.h"
+#include "comm/connect/connect_options.h"
 
 namespace troupe::actors {
-namespace {
 
-absl::StatusOr<PeerLinks> ConnectByMpi(const ClusterOptions& options,
-                                       const Welcome& welcome,
-                                       comm::Store& store) {
-  PeerLinks peers;
-  TROUPE_ASSIGN_OR_RETURN(
-      peers.mpi, comm::MpiProcess::Start(comm::ConnectOptions().timeout,
-                                         [&store] { return store.Check(); }));
-  const int rank = peers.mpi->process();
-  const int size = peers.mpi->processes();
-  if (rank != options.process || size != options.processes) {
-    const absl::Status why = absl::FailedPreconditionError(absl::StrCat(
-        "process ", options.process, " of ", options.processes, " is rank ",
-        rank, " of ", size,
-        " in MPI_COMM_WORLD; one mpirun must start all processes of the job, "
-        "and nothing else may number them"));
-    peers.mpi->GiveUp(why);
-    return why;
-  }
-  TROUPE_ASSIGN_OR_RETURN(peers.links,
-                          peers.mpi->MakeLinks(welcome.generation));
-  return peers;
-}
-
-}  // namespace
-
-absl::StatusOr<PeerLinks> ConnectPeers(const ClusterOptions& options,
-                                       const Welcome& welcome,
-                                       comm::Store& store) {
-  if (options.transport == Transport::kMpi) {
-    return ConnectByMpi(options, welcome, store);
-  }
+absl::StatusOr<comm::PeerLinks> ConnectPeers(const ClusterOptions& options,
+                                             const Welcome& welcome,
+                                             comm::Store& store) {
   comm::ConnectOptions connect;
   connect.process = options.process;
   connect.processes = options.processes;
@@ -62,9 +33,7 @@ absl::StatusOr<PeerLinks> ConnectPeers(const ClusterOptions& options,
       options.data_host.empty()
           ? LocalAddressTo(options.master_host, options.master_port)
           : absl::StatusOr<std::string>(options.data_host));
-  PeerLinks peers;
-  TROUPE_ASSIGN_OR_RETURN(peers.links, comm::ConnectLinks(connect, store));
-  return peers;
+  return comm::RuleOf(connect.transport).connect(connect, store);
 }
 
 std::string DescribeTransports(

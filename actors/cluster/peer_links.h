@@ -1,7 +1,7 @@
-// Connects a process to all others, by the transports that the job's options
+// Connects a process to all others, by the transport that the job's options
 // select.
 //
-//   TROUPE_ASSIGN_OR_RETURN(PeerLinks peers,
+//   TROUPE_ASSIGN_OR_RETURN(comm::PeerLinks peers,
 //                           ConnectPeers(options, welcome, client));
 //   std::cout << DescribeTransports(peers.links);
 //   // shm (1 link), tcp (2 links)
@@ -16,25 +16,16 @@
 #include "absl/status/statusor.h"
 #include "actors/cluster/cluster_messages.h"
 #include "actors/spec/cluster_options.h"
+#include "comm/connect/transports.h"
 #include "comm/link.h"
-#include "comm/mpi/mpi_process.h"
 #include "comm/store.h"
 
 namespace troupe::actors {
 
-struct PeerLinks {
-  // One for each process; null for this one.
-  std::vector<std::unique_ptr<comm::Link>> links;
-  // Null if the transport is not MPI. The job calls GiveUp() if it fails.
-  std::unique_ptr<comm::MpiProcess> mpi;
-};
-
-// Errors: those of comm::ConnectLinks, or of comm::MpiProcess::Start();
-// kFailedPrecondition: MPI's ranks or its number of processes differ from the
-// options'.
-absl::StatusOr<PeerLinks> ConnectPeers(const ClusterOptions& options,
-                                       const Welcome& welcome,
-                                       comm::Store& store);
+// Errors: those of the transport's TransportRule::connect.
+absl::StatusOr<comm::PeerLinks> ConnectPeers(const ClusterOptions& options,
+                                             const Welcome& welcome,
+                                             comm::Store& store);
 
 // Returns the number of links of each transport, as in the example above.
 std::string DescribeTransports(

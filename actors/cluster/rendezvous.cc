@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "actors/caf/strand_scheduler.h"
@@ -21,7 +23,9 @@
 #include "actors/setup/job_outcome.h"
 #include "actors/setup/job_setup.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "base/tls/random_bytes.h"
+#include "comm/connect/transports.h"
 
 namespace troupe::actors {
 namespace {
@@ -49,12 +53,16 @@ absl::Status CheckOptions(const ClusterOptions& options) {
         "the cluster has process ", options.process, " of ", options.processes,
         "; processes are numbered from 0, at most ", kProcessesMax));
   }
-  // MPI is finalised with the links that use it, which a job owns.
-  if (options.transport == Transport::kMpi) {
-    return absl::UnimplementedError(
-        "processes meet without a job by shm or tcp, not by mpi");
+  // A library ends with the links that use it, which a job owns.
+  const comm::TransportRule& wanted = comm::RuleOf(options.transport);
+  if (wanted.library.empty()) return absl::OkStatus();
+  std::vector<absl::string_view> able;
+  for (const comm::TransportRule& rule : comm::Transports()) {
+    if (rule.library.empty() && !rule.reach.empty()) able.push_back(rule.name);
   }
-  return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("processes meet without a job by ",
+                   absl::StrJoin(able, " or "), ", not by ", wanted.name));
 }
 
 // Returns the key that a process sets when it has all its links.
@@ -85,7 +93,7 @@ class Meeting {
     TROUPE_RETURN_IF_ERROR(ReachCoordinator());
     TROUPE_ASSIGN_OR_RETURN(const Welcome welcome, Join(agreement));
     MetProcesses met{Roster(welcome.members), welcome.generation, {}};
-    TROUPE_ASSIGN_OR_RETURN(PeerLinks peers,
+    TROUPE_ASSIGN_OR_RETURN(comm::PeerLinks peers,
                             ConnectPeers(options_, welcome, *client_));
     met.links = std::move(peers.links);
     TROUPE_RETURN_IF_ERROR(AwaitOthers());
@@ -170,9 +178,9 @@ class Meeting {
       return own;
     }
     if (agent_ == nullptr) return own;
-    const absl::Status named(
-        own.code(), absl::StrCat("process ", options_.process, " (", HostName(),
-                                 ", pid ", ::getpid(), "): ", own.message()));
+    const absl::Status named = base::WithMessage(
+        own, absl::StrCat("process ", options_.process, " (", HostName(),
+                          ", pid ", ::getpid(), "): ", own.message()));
     caf::anon_send(agent_, MakeFailure(generation_, /*rank=*/-1, "", named));
     if (!client_->refused().ok() || !ended_->WaitFor(kFarewellTimeout)) {
       return own;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/exception_text.h"
+#include "base/field_error.h"
 
 namespace troupe::actors {
 namespace {
@@ -260,8 +261,8 @@ std::string StageRun::Describe() const {
 
 absl::Status StageRun::InHandler(int h, const absl::Status& status) const {
   const std::vector<int>& inputs = spec().handlers[h].inputs;
-  return absl::Status(
-      status.code(),
+  return base::WithMessage(
+      status,
       absl::StrCat("stage ", spec().name, ", ",
                    inputs.empty() ? "its source" : NameOf(inputs[0]),
                    ", number ", handlers_[h].runs, ": ", status.message()));
@@ -269,8 +270,8 @@ absl::Status StageRun::InHandler(int h, const absl::Status& status) const {
 
 absl::Status StageRun::InStage(const absl::Status& status) const {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat("stage ", spec().name, ": ",
-                                                  status.message()));
+  return base::WithMessage(
+      status, absl::StrCat("stage ", spec().name, ": ", status.message()));
 }
 
 }  // namespace troupe::actors

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "comm/connect/address.h"
 #include "comm/connect/host_key.h"
 #include "comm/connect/sockets.h"
@@ -341,8 +342,7 @@ bool Connector::StepStranger(Stranger& stranger) {
     int descriptor = -1;
     absl::Status accepted;
     if (stranger.shm) {
-      absl::StatusOr<std::shared_ptr<ShmSegment>> segment =
-          ShmSegment::Create(options_.ring_bytes);
+      auto segment = ShmSegment::Create(options_.ring_bytes);
       accepted = segment.status();
       if (segment.ok()) {
         stranger.segment = *std::move(segment);
@@ -351,8 +351,8 @@ bool Connector::StepStranger(Stranger& stranger) {
     }
     stranger.handshake.Answer(accepted.ok(), descriptor);
     if (!accepted.ok()) {
-      failed_ = absl::Status(
-          accepted.code(),
+      failed_ = base::WithMessage(
+          accepted,
           absl::StrCat("process ", options_.process, " ", accepted.message()));
     }
     state = stranger.handshake.Step();

@@ -9,9 +9,11 @@ absl::Status ConnectOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("process ", process, " of ", processes));
   }
-  if (transport == Transport::kMpi) {
+  if (transport != Transport::kAuto && transport != Transport::kShm &&
+      transport != Transport::kTcp) {
     return absl::InvalidArgumentError(
-        "MPI brings processes together by itself: MpiProcess makes its links");
+        "this transport brings processes together by itself: its row in "
+        "comm/connect/transports.h makes the links");
   }
   if (token == JobToken{}) {
     return absl::InvalidArgumentError("the token of the job is not set");

@@ -31,8 +31,8 @@ struct ConnectOptions {
   std::uint64_t generation = 0;
   std::string key_prefix = "links";  // prefix of all keys in the store
 
-  // Transport, the same for all processes. Not kMpi: see
-  // comm/mpi/mpi_process.h.
+  // Transport, the same for all processes. ConnectLinks() knows kAuto, kShm and
+  // kTcp; transports.h has the others.
   Transport transport = Transport::kAuto;
   std::string bind_address = "127.0.0.1";  // numeric
   // Name or number by which other processes reach it; empty: bind_address.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "comm/tcp/tcp_link.h"
 
 namespace troupe::comm {
@@ -31,8 +32,8 @@ absl::Status ShakeHands(const std::vector<Connection>& connections,
       const TlsStream::State state = streams[i]->Handshake();
       if (state == TlsStream::State::kFailed) {
         const absl::Status& error = streams[i]->error();
-        return absl::Status(error.code(), absl::StrCat(Name(connections[i]),
-                                                       ": ", error.message()));
+        return base::WithMessage(
+            error, absl::StrCat(Name(connections[i]), ": ", error.message()));
       }
       if (state == TlsStream::State::kDone) continue;
       if (waiting.empty()) first = Name(connections[i]);

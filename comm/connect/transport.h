@@ -1,4 +1,5 @@
-// The transports between the processes of a job.
+// The transports between the processes of a job. transports.h has a row for
+// each.
 //
 //   options.transport = Transport::kTcp;
 

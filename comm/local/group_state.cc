@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "comm/collective_kinds.h"
 
 namespace troupe::comm::internal {
@@ -28,9 +29,9 @@ std::string Ranks(const std::vector<int>& ranks) {
 
 absl::Status CouldNotBegin(int rank, const std::string& what,
                            const absl::Status& after) {
-  return absl::Status(
-      after.code(), absl::StrCat("rank ", rank, " could not begin ", what, ": ",
-                                 after.message()));
+  return base::WithMessage(
+      after, absl::StrCat("rank ", rank, " could not begin ", what, ": ",
+                          after.message()));
 }
 
 char* HostAddress(const nn::Tensor& tensor) {

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "comm/collective_kinds.h"
@@ -71,30 +73,20 @@ class Caller {
 
   ncclResult_t Call();
 
-  // Make the sends and receives of a collective that NCCL lacks.
-  void Gather();
-  void Scatter();
-  void AllToAll();
-
  private:
   const nn::Tensor& input() const {
     return collective_.input.defined() ? collective_.input : collective_.range;
   }
-  bool is_root() const { return target_.rank == collective_.root; }
 
   void Note(ncclResult_t result) {
     if (result_ == ncclSuccess || result_ == ncclInProgress) {
       if (result != ncclSuccess) result_ = result;
     }
   }
-  // The next three move elements [at, at + count).
-  void Send(int to, const nn::Tensor& from, std::int64_t at,
-            std::int64_t count);
-  void Receive(int from, const nn::Tensor& to, std::int64_t at,
-               std::int64_t count);
-  void Keep(const nn::Tensor& from, std::int64_t from_at, const nn::Tensor& to,
-            std::int64_t to_at, std::int64_t count);
-  void AllToAllByCounts();
+  // Makes the sends and receives of a collective that NCCL lacks.
+  void Transfer();
+  // Copies the block that this rank sends to itself.
+  void Keep(const Block& block);
   // Returns the arguments of the call for a collective that NCCL has.
   NativeCall Native() const;
 
@@ -103,83 +95,37 @@ class Caller {
   ncclResult_t result_ = ncclSuccess;
 };
 
-void Caller::Send(int to, const nn::Tensor& from, std::int64_t at,
-                  std::int64_t count) {
-  if (count == 0) return;
-  Note(ncclSend(At(from, at), static_cast<std::size_t>(count),
-                TypeOf(from.dtype()), to, target_.comm, target_.stream));
+void Caller::Transfer() {
+  std::vector<const Collective*> ranks(target_.size, nullptr);
+  ranks[target_.rank] = &collective_;
+  const absl::StatusOr<std::vector<Block>> blocks = FlowOf(ranks);
+  TROUPE_CHECK(blocks.ok(), "CheckNccl() has compared this rank's counts");
+  const ncclDataType_t type = TypeOf(collective_.counted().dtype());
+  for (const Block& block : *blocks) {
+    TROUPE_CHECK(block.from != Block::kAll && block.to != Block::kAll,
+                 "a kind that moves blocks of all ranks has a row of kNative");
+    const std::size_t count = static_cast<std::size_t>(block.count);
+    if (block.from != target_.rank) {
+      Note(ncclRecv(At(collective_.range, block.to_at), count, type, block.from,
+                    target_.comm, target_.stream));
+    } else if (block.to != target_.rank) {
+      Note(ncclSend(At(input(), block.from_at), count, type, block.to,
+                    target_.comm, target_.stream));
+    } else {
+      Keep(block);
+    }
+  }
 }
 
-void Caller::Receive(int from, const nn::Tensor& to, std::int64_t at,
-                     std::int64_t count) {
-  if (count == 0) return;
-  Note(ncclRecv(At(to, at), static_cast<std::size_t>(count), TypeOf(to.dtype()),
-                from, target_.comm, target_.stream));
-}
-
-void Caller::Keep(const nn::Tensor& from, std::int64_t from_at,
-                  const nn::Tensor& to, std::int64_t to_at,
-                  std::int64_t count) {
-  if (count == 0 || At(from, from_at) == At(to, to_at)) return;
-  const std::size_t bytes =
-      static_cast<std::size_t>(count) * nn::SizeOf(from.dtype());
-  const cudaError_t copied =
-      cudaMemcpyAsync(At(to, to_at), At(from, from_at), bytes,
-                      cudaMemcpyDeviceToDevice, target_.stream);
+void Caller::Keep(const Block& block) {
+  const void* const from = At(input(), block.from_at);
+  void* const to = At(collective_.range, block.to_at);
+  if (from == to) return;
+  const std::size_t bytes = static_cast<std::size_t>(block.count) *
+                            nn::SizeOf(collective_.range.dtype());
+  const cudaError_t copied = cudaMemcpyAsync(
+      to, from, bytes, cudaMemcpyDeviceToDevice, target_.stream);
   if (copied != cudaSuccess) Note(ncclUnhandledCudaError);
-}
-
-void Caller::Gather() {
-  const std::int64_t count = input().numel();
-  if (!is_root()) return Send(collective_.root, input(), 0, count);
-  for (int r = 0; r < target_.size; ++r) {
-    if (r == target_.rank) {
-      Keep(input(), 0, collective_.range, r * count, count);
-    } else {
-      Receive(r, collective_.range, r * count, count);
-    }
-  }
-}
-
-void Caller::Scatter() {
-  const std::int64_t count = collective_.range.numel();
-  if (!is_root()) return Receive(collective_.root, collective_.range, 0, count);
-  for (int r = 0; r < target_.size; ++r) {
-    if (r == target_.rank) {
-      Keep(input(), r * count, collective_.range, 0, count);
-    } else {
-      Send(r, input(), r * count, count);
-    }
-  }
-}
-
-void Caller::AllToAll() {
-  if (collective_.by_counts()) return AllToAllByCounts();
-  const std::int64_t count = input().numel() / target_.size;
-  for (int r = 0; r < target_.size; ++r) {
-    if (r == target_.rank) {
-      Keep(input(), r * count, collective_.range, r * count, count);
-    } else {
-      Send(r, input(), r * count, count);
-      Receive(r, collective_.range, r * count, count);
-    }
-  }
-}
-
-void Caller::AllToAllByCounts() {
-  std::int64_t sent = 0, received = 0;
-  for (int r = 0; r < target_.size; ++r) {
-    const std::int64_t send = collective_.send_counts[r];
-    const std::int64_t receive = collective_.recv_counts[r];
-    if (r == target_.rank) {
-      Keep(input(), sent, collective_.range, received, send);
-    } else {
-      Send(r, input(), sent, send);
-      Receive(r, collective_.range, received, receive);
-    }
-    sent += send;
-    received += receive;
-  }
 }
 
 NativeCall Caller::Native() const {
@@ -209,68 +155,56 @@ ncclResult_t CallAllReduce(const NativeCall& c) {
   return ncclAllReduce(c.from, c.to, c.count, c.type, c.op, c.comm, c.stream);
 }
 
-// NCCL's calls for a kind of collective: `native` if NCCL has the kind,
-// otherwise `transfers`. Both are null for a kind that CheckOnDevice() rejects.
+// A kind of collective that NCCL has. The others are sends and receives, which
+// follow from the kind's flow (comm/flow.h).
 struct NcclRow {
   CollectiveKind kind;
   const char* name;  // name of the work in a queue
-  ncclResult_t (*native)(const NativeCall& call);
-  void (Caller::*transfers)();  // makes sends and receives
+  ncclResult_t (*call)(const NativeCall& call);
 };
 
 using Kind = CollectiveKind;
-constexpr char kTransfers[] = "ncclSend and ncclRecv";
 
 // clang-format off
-constexpr NcclRow kRows[] = {
-    {Kind::kAllReduce, "ncclAllReduce", CallAllReduce, nullptr},
+constexpr NcclRow kNative[] = {
+    {Kind::kAllReduce, "ncclAllReduce", CallAllReduce},
     {Kind::kBroadcast, "ncclBroadcast",
      [](const NativeCall& c) {
        return ncclBroadcast(c.from, c.to, c.count, c.type, c.root, c.comm,
                             c.stream);
-     }, nullptr},
-    {Kind::kBarrier, "ncclAllReduce", CallAllReduce, nullptr},
-    {Kind::kReduceUpdate, "", nullptr, nullptr},
+     }},
+    {Kind::kBarrier, "ncclAllReduce", CallAllReduce},
     {Kind::kReduce, "ncclReduce",
      [](const NativeCall& c) {
        return ncclReduce(c.from, c.to, c.count, c.type, c.op, c.root, c.comm,
                          c.stream);
-     }, nullptr},
+     }},
     {Kind::kAllGather, "ncclAllGather",
      [](const NativeCall& c) {
        return ncclAllGather(c.from, c.to, c.count, c.type, c.comm, c.stream);
-     }, nullptr},
-    {Kind::kGather, kTransfers, nullptr, &Caller::Gather},
-    {Kind::kScatter, kTransfers, nullptr, &Caller::Scatter},
+     }},
     {Kind::kReduceScatter, "ncclReduceScatter",
      [](const NativeCall& c) {
        return ncclReduceScatter(c.from, c.to, c.count, c.type, c.op, c.comm,
                                 c.stream);
-     }, nullptr},
-    {Kind::kAllToAll, kTransfers, nullptr, &Caller::AllToAll},
+     }},
 };
 // clang-format on
 
-constexpr bool RowsStandInOrder() {
-  int number = 0;
-  for (const NcclRow& row : kRows) {
-    if (static_cast<int>(row.kind) != number++) return false;
+// Returns null if NCCL lacks the kind.
+const NcclRow* NativeOf(CollectiveKind kind) {
+  for (const NcclRow& row : kNative) {
+    if (row.kind == kind) return &row;
   }
-  return number == kCollectiveKinds;
-}
-static_assert(RowsStandInOrder(), "one row for each kind, in their order");
-
-const NcclRow& RowOf(CollectiveKind kind) {
-  return kRows[static_cast<int>(kind)];
+  return nullptr;
 }
 
 ncclResult_t Caller::Call() {
-  const NcclRow& row = RowOf(collective_.kind);
-  if (row.native != nullptr) {
-    Note(row.native(Native()));
+  const NcclRow* const native = NativeOf(collective_.kind);
+  if (native != nullptr) {
+    Note(native->call(Native()));
   } else {
-    TROUPE_CHECK(row.transfers != nullptr, "CheckOnDevice() rejects the kind");
-    (this->*row.transfers)();
+    Transfer();
   }
   return result_;
 }
@@ -302,7 +236,10 @@ absl::Status CheckNccl(const Collective& collective, int rank) {
   }
 }
 
-const char* NcclCallName(CollectiveKind kind) { return RowOf(kind).name; }
+const char* NcclCallName(CollectiveKind kind) {
+  const NcclRow* const native = NativeOf(kind);
+  return native != nullptr ? native->name : "ncclSend and ncclRecv";
+}
 
 ncclResult_t CallNccl(absl::Span<const Collective> collectives,
                       const NcclTarget& target) {

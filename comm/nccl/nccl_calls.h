@@ -1,5 +1,6 @@
 // Maps a collective to calls of NCCL. One that NCCL lacks is a group of sends
-// and receives, and a copy of the block that a rank sends to itself.
+// and receives of its blocks (comm/flow.h), and a copy of the one that a rank
+// sends to itself.
 //
 //   TROUPE_RETURN_IF_ERROR(CheckNccl(collective, rank));
 //   NcclTarget target = {comm, rank, size, stream, scratch};

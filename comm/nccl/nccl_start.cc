@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "comm/device/device_check.h"
 #include "comm/nccl/nccl_calls.h"
 #include "comm/nccl/nccl_rank.h"
@@ -91,8 +92,8 @@ absl::Status NcclRank::Tell(std::uint64_t number, const std::string& what,
     const absl::Status same =
         CompareStarts(number, told->all.span<std::int64_t>());
     if (same.ok()) return;
-    self->abort_all_(absl::Status(
-        same.code(),
+    self->abort_all_(base::WithMessage(
+        same,
         absl::StrCat("group \"", self->options_.name, "\": ", same.message())));
   });
   return absl::OkStatus();
@@ -111,9 +112,9 @@ absl::StatusOr<std::uint64_t> NcclRank::Admit(
     if (i == 0 && absl::IsResourceExhausted(number.status())) {
       return number.status();
     }
-    const absl::Status why(number.status().code(),
-                           absl::StrCat("group \"", options_.name,
-                                        "\": ", number.status().message()));
+    const absl::Status why = base::WithMessage(
+        number.status(), absl::StrCat("group \"", options_.name,
+                                      "\": ", number.status().message()));
     abort_all_(why);
     return why;
   }

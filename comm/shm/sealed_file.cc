@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 
 namespace troupe::comm {
 namespace {
@@ -25,8 +26,8 @@ absl::StatusOr<SealedFile> SealedFile::Create(const char* name,
     const int error = errno;
     const absl::Status status = absl::ErrnoToStatus(
         error, absl::StrCat("cannot have ", bytes, " bytes of shared memory"));
-    return absl::Status(
-        status.code(),
+    return base::WithMessage(
+        status,
         absl::StrCat(status.message(),
                      error == EFBIG
                          ? "; raise the limit on file sizes (ulimit -f), which "

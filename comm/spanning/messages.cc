@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "comm/spanning/spanning_state.h"
 
 namespace troupe::comm::internal {
@@ -58,9 +59,9 @@ void SpanningMessages::Send(int from, int to, std::uint32_t tag,
   after.OnReady([fail = fail_, from,
                  what = offer.ToString(to)](const absl::Status& status) {
     if (status.ok()) return;
-    fail(absl::Status(status.code(),
-                      absl::StrCat("rank ", from, " could not begin ", what,
-                                   ": ", status.message())));
+    fail(base::WithMessage(
+        status, absl::StrCat("rank ", from, " could not begin ", what, ": ",
+                             status.message())));
   });
   if (layout_.member_of(to) == layout_.self()) {
     if (auto delivery = mailbox(to).Offer(std::move(offer))) {

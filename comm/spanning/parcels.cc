@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -143,8 +144,8 @@ void Parcels::ReceiveOne(std::uint32_t channel, ParcelHandler& handler,
   if (!into.ok()) {
     return board_.Close(
         peer,
-        absl::Status(
-            into.status().code(),
+        base::WithMessage(
+            into.status(),
             absl::StrCat("a parcel of ", board_.NameOf(peer), " on channel ",
                          channel, " was refused: ", into.status().message())));
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "comm/flow.h"
 #include "comm/signature.h"
 #include "comm/spanning/spanning_state.h"
@@ -370,9 +371,9 @@ void SpanningState::OnLost(int peer, const absl::Status& why) {
     if (HasDeparted(member)) return EndIfLetGo();
     std::string ranks;
     for (int r : layout_.ranks_of(member)) absl::StrAppend(&ranks, " ", r);
-    status = absl::Status(
-        why.code(), absl::StrCat(why.message(), "; its ranks in group ",
-                                 options_.name, ":", ranks, "; ", FirstWait()));
+    status = base::WithMessage(
+        why, absl::StrCat(why.message(), "; its ranks in group ", options_.name,
+                          ":", ranks, "; ", FirstWait()));
     EndIfLetGo();
   }
   BeginAbort(status);

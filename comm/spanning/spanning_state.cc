@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/field_error.h"
 #include "comm/signature.h"
 
 namespace troupe::comm::internal {
@@ -135,12 +136,11 @@ void SpanningState::Arm(int place, const OpPtr& op, const absl::Status& after) {
     absl::MutexLock lock(&mutex_);
     if (!status_.ok()) return;
     if (!after.ok()) {
-      failure = absl::Status(
-          after.code(),
-          absl::StrCat("rank ", layout_.ranks_of(layout_.self())[place],
-                       " could not begin ",
-                       op->ranks[place].collective.ToString(), ": ",
-                       after.message()));
+      failure = base::WithMessage(
+          after, absl::StrCat("rank ", layout_.ranks_of(layout_.self())[place],
+                              " could not begin ",
+                              op->ranks[place].collective.ToString(), ": ",
+                              after.message()));
     } else {
       op->ranks[place].armed = true;
       ++op->armed_count;

@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "data/text/gpt2_split.h"
 #include "data/text/utf8.h"
 #include "data/text/vocabulary_file.h"
@@ -269,8 +270,8 @@ absl::StatusOr<TokenizerPtr> ReadBpeTokenizer(base::FileSystem& files,
   absl::StatusOr<TokenizerPtr> tokenizer =
       ParseBpeTokenizer(vocabulary, merges);
   if (tokenizer.ok()) return tokenizer;
-  return absl::Status(tokenizer.status().code(),
-                      base::JoinPath(folder, tokenizer.status().message()));
+  return base::WithMessage(
+      tokenizer.status(), base::JoinPath(folder, tokenizer.status().message()));
 }
 
 }  // namespace troupe::data

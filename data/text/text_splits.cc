@@ -174,10 +174,10 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
                           OpenTokenizer(files, options, text));
   absl::StatusOr<std::vector<Token>> tokens = tokenizer->Encode(text);
   if (!tokens.ok()) {
-    return base::WithFields<&TextOptions::tokenizer>(
-        absl::Status(tokens.status().code(),
-                     absl::StrCat(path.empty() ? "the embedded corpus" : path,
-                                  ": ", tokens.status().message())));
+    return base::WithFields<&TextOptions::tokenizer>(base::WithMessage(
+        tokens.status(),
+        absl::StrCat(path.empty() ? "the embedded corpus" : path, ": ",
+                     tokens.status().message())));
   }
   TROUPE_ASSIGN_OR_RETURN(
       const TokenSourcePtr source,

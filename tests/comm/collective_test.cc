@@ -47,6 +47,25 @@ TEST_F(CollectiveTest, ATextNamesWhatRanksMustShare) {
   EXPECT_EQ(AllReduce(sum, none).ToString(), "all_reduce(sum, nothing)");
 }
 
+TEST_F(CollectiveTest, IsLeftOutIfItChangesNothing) {
+  const ReduceOp sum = ReduceOp::kSum;
+  const Tensor none;
+  for (const Collective& collective :
+       {AllReduce(sum, Of(8)), Broadcast(0, Of(8)), Barrier(),
+        Reduce(sum, 0, none, Of(8))}) {
+    EXPECT_TRUE(IsNoOp(collective, 1)) << collective.ToString();
+    EXPECT_FALSE(IsNoOp(collective, 2)) << collective.ToString();
+  }
+  // Even one rank copies its input, or updates its replicas.
+  for (const Collective& collective :
+       {ReduceUpdate(sum, Of(8), nullptr), Reduce(sum, 0, Of(8), Of(8)),
+        AllGather(Of(8), Of(8)), Gather(0, Of(8), Of(8)),
+        Scatter(0, Of(8), Of(8)), ReduceScatter(sum, Of(8), Of(8)),
+        AllToAll(Of(8), Of(8))}) {
+    EXPECT_FALSE(IsNoOp(collective, 1)) << collective.ToString();
+  }
+}
+
 TEST_F(CollectiveTest, ASignatureKeepsTheText) {
   // Each field has its largest value.
   const Tensor range =

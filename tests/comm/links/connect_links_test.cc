@@ -15,6 +15,7 @@
 #include "comm/connect/address.h"
 #include "comm/connect/host_key.h"
 #include "comm/connect/sockets.h"
+#include "comm/connect/transports.h"
 #include "comm/memory_store.h"
 #include "gtest/gtest.h"
 #include "tests/comm/links/link_test_util.h"
@@ -346,6 +347,40 @@ TEST(AddressTest, IsReadAsItWasWritten) {
   EXPECT_EQ(FormatAddress(*read), FormatAddress(address));
   for (const char* text : {"", "a b", "a b c d", "a  c", " a b"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseAddress(text).status())) << text;
+  }
+}
+
+TEST(TransportsTest, RowsAreFoundByNumberAndByName) {
+  for (const TransportRule& rule : Transports()) {
+    SCOPED_TRACE(rule.name);
+    EXPECT_EQ(&RuleOf(rule.transport), &rule);
+    EXPECT_EQ(FindTransport(rule.name), &rule);
+    EXPECT_EQ(rule.reach.empty(), rule.transport == Transport::kAuto);
+    EXPECT_EQ(rule.library.empty(), rule.version == nullptr);
+  }
+  EXPECT_EQ(FindTransport("pigeon"), nullptr);
+  EXPECT_EQ(TransportNames(),
+            (std::vector<std::string>{"auto", "shm", "tcp", "mpi"}));
+}
+
+TEST(TransportsTest, ThoseWithoutALibraryConnectBySockets) {
+  for (const TransportRule& rule : Transports()) {
+    SCOPED_TRACE(rule.name);
+    ConnectOptions options = Options(0, 1);
+    options.transport = rule.transport;
+    EXPECT_EQ(options.Validate().ok(), rule.library.empty());
+    if (!rule.library.empty()) continue;
+    MemoryStore store;
+    const absl::StatusOr<PeerLinks> peers = rule.connect(options, store);
+    ASSERT_TRUE(peers.ok()) << peers.status();
+    EXPECT_EQ(peers->links.size(), 1u);
+    EXPECT_FALSE(peers->give_up);
+    const absl::StatusOr<std::string> text =
+        store.Get("links/0/0", absl::ZeroDuration());
+    ASSERT_TRUE(text.ok()) << text.status();
+    EXPECT_EQ(ParseAddress(*text)->tcp.empty(),
+              rule.transport == Transport::kShm);
+    EXPECT_EQ(ParseAddress(*text)->unix_socket.empty(), !rule.shares_memory);
   }
 }
 

@@ -101,7 +101,6 @@ namespace chunk_h {
 extern const Chunk::Setup setup;
 extern Chunk::Listener& listener;
 extern const StepBatches batches;
-void Reduce(const nn::Tensor& gradients);
 }  // namespace chunk_h
 
 namespace chunk_parameters_h {
@@ -221,6 +220,7 @@ extern const std::unique_ptr<nn::Kernels> kernels;
 }  // namespace predict_h
 
 namespace rank_context_h {
+using pipeline::GroupId;
 extern const ProcessContext process;
 }
 

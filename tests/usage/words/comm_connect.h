@@ -44,6 +44,13 @@ namespace transport_h {
 extern ConnectOptions options;
 }
 
+namespace transports_h {
+extern const ConnectOptions options;
+extern Store& store;
+extern const Frame frame;
+extern const char* const payload;
+}  // namespace transports_h
+
 }  // namespace troupe::comm::usage
 
 #endif  // TESTS_USAGE_WORDS_COMM_CONNECT_H_

@@ -54,6 +54,11 @@ namespace plan_diff_h {
 extern const Plan a, b;
 }
 
+namespace plan_groups_h {
+extern const Plan plan;
+void Connect(const std::vector<int>& ranks);
+}  // namespace plan_groups_h
+
 namespace plan_json_h {
 extern const Plan plan;
 }
