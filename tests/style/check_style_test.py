@@ -286,6 +286,7 @@ class CheckStyleTest(unittest.TestCase):
         for fine in ("// Number of threads that fill parameters.",
                      "// In production, this is null.",
                      "// From the newest to the oldest: steps to resume from.",
+                     "// By default, a rank has one thread: its own.",
                      "//    that(is_code);",
                      'const char* kUrl = "http://of/that";',
                      "int n;  // number of threads",
@@ -295,6 +296,8 @@ class CheckStyleTest(unittest.TestCase):
                            ("// What derives from it, updates.", "What"),
                            ("// As the caller has it.", "As"),
                            ("int n;  // of one file", "of"),
+                           ("// By bucket: its memory, or null.", "By"),
+                           ("int n;  // by Parameter::index", "by"),
                            ('char c = \'"\';  // of one file', "of"),
                            ("}  // whose turn it is", "whose")):
             self.expect_in_source(line, finding(word))
@@ -331,6 +334,14 @@ class CheckStyleTest(unittest.TestCase):
             "to the next multiple of 10")
         self.expect(tree(""), name + ":1: nn/ has 7 sources and 2 tests; add a "
                     "line for it")
+        # The clean tree has nn/add.cc; nn/sub/ is a package of its own.
+        self.expect(
+            {**tree("nn 8 2\n"), "nn/sub/sub.cc": OWN,
+             "nn/sub/BUILD": 'cc_library(srcs = glob(["*.cc"]))\n',
+             "nn/BUILD": build + 'cc_library(srcs = glob(["*.cc", "sub/*"]))\n'},
+            name + ":2: nn/ has 9 sources, at most 8; put them into a source or "
+            "test that is there, or raise the limit and give the reason in the "
+            "change")
 
     def test_a_glob_names_files(self):
         header = CLEAN_HEADER.replace("NN_ADD_H_", "NN_SUB_SUB_H_")

@@ -9,7 +9,8 @@ that fill parameters", not "That fill parameters". A block of comment lines, a
 paragraph of one, or a comment behind code must not begin with a relative clause
 or with a preposition that a verb elsewhere would need. Words such as In or With
 may begin a full sentence ("In production, this is null"): they pass if the first
-sentence has a comma or a colon.
+sentence has a comma or a colon. A key before a colon ("By bucket: its memory") is
+no sentence: By passes only if a comma stands before the colon.
 """
 
 import re
@@ -17,7 +18,8 @@ import sys
 
 NEVER = {"of", "that", "whose", "who", "whom", "whoever", "what", "told", "those",
          "behind", "but", "which", "nobody", "somebody"}
-WITH_COMMA = {"as", "by", "from", "in", "with", "where"}
+WITH_COMMA = {"as", "from", "in", "with", "where"}  # or with a colon
+WITH_COMMA_BEFORE_COLON = {"by"}
 
 # A literal first, so that // in one is no comment.
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//(.*)')
@@ -59,8 +61,10 @@ def fragments(file):
         found = re.match(r"\s*([A-Za-z]+)\b", text)
         word = found.group(1).lower() if found else ""
         sentence = re.split(r"[.;] ", text, maxsplit=1)[0]
-        if word in NEVER or (word in WITH_COMMA and
-                             not re.search(r"[,:]", sentence)):
+        if word in NEVER or (
+                word in WITH_COMMA and not re.search(r"[,:]", sentence)) or (
+                word in WITH_COMMA_BEFORE_COLON and
+                "," not in sentence.split(":")[0]):
             yield number, (
                 'a comment begins with "%s"; begin with its subject, or with a '
                 "verb (Returns, Waits, ...)" % found.group(1))

@@ -71,15 +71,23 @@ TEST(DoctorChecks, SharedMemoryNeedsMemoryAndAFileOfIt) {
             Health::kProblem);
 }
 
-TEST(DoctorChecks, TransportsAreNamedWithOrWithoutMpi) {
-  const Finding with = CheckTransports("Open MPI v4.1.4");
+TEST(DoctorChecks, TransportsAreNamedWithOrWithoutTheirLibrary) {
+  std::vector<TransportFacts> facts = {
+      {"shm", "on this host", {}},
+      {"tcp", "to others", {}},
+      {"mpi", "where mpirun starts the job", {"Open MPI v4.1.4"}}};
+  const Finding with = CheckTransports(facts);
   EXPECT_EQ(with.health, Health::kOk);
-  EXPECT_TRUE(absl::EndsWith(with.found, ": Open MPI v4.1.4")) << with.found;
-  const Finding without = CheckTransports(
-      absl::NotFoundError("Open MPI is not here: install openmpi-bin"));
+  EXPECT_EQ(with.found,
+            "shm on this host, tcp to others; mpi where mpirun starts the job: "
+            "Open MPI v4.1.4");
+  facts[2].library =
+      absl::NotFoundError("Open MPI is not here: install openmpi-bin");
+  const Finding without = CheckTransports(facts);
   EXPECT_EQ(without.health, Health::kOk);
-  EXPECT_TRUE(absl::EndsWith(without.found, "install openmpi-bin"))
-      << without.found;
+  EXPECT_EQ(without.found,
+            "shm on this host, tcp to others; mpi where mpirun starts the job: "
+            "Open MPI is not here: install openmpi-bin");
 }
 
 PeerFacts NearPeer() {

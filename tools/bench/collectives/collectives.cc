@@ -38,14 +38,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
+#include "comm/connect/transports.h"
 #include "comm/spanning/algorithm.h"
 #include "tools/bench/collectives/contestants.h"
 #include "tools/bench/collectives/workers.h"
 #include "tools/bench/report.h"
 
-ABSL_FLAG(std::vector<std::string>, transports,
-          (std::vector<std::string>{"local", "shm", "tcp", "mpi"}),
-          "which of local, shm, tcp, mpi");
+ABSL_FLAG(std::vector<std::string>, transports, {},
+          "which of local and the transports of comm.transport but auto; "
+          "default: all");
 ABSL_FLAG(std::vector<std::string>, sizes, {},
           "which of 4KB, 64KB, 1MB, 25MB, 100MB; default: all");
 ABSL_FLAG(int, ranks, 2, "ranks: threads of local, else processes");
@@ -68,6 +69,7 @@ ABSL_FLAG(std::string, address, "127.0.0.1",
 namespace troupe::bench {
 namespace {
 
+constexpr char kLocal[] = "local";
 constexpr char kMemcpy[] = "memcpy";
 constexpr char kSockets[] = "sockets";
 
@@ -88,6 +90,29 @@ bool Wanted(const Size& size) {
                                absl::StrReplaceAll(size.name, {{" ", ""}}));
 }
 
+// Returns the chosen transports; "local" is the threads of one process.
+std::vector<std::string> ChosenTransports() {
+  std::vector<std::string> chosen = absl::GetFlag(FLAGS_transports);
+  if (!chosen.empty()) return chosen;
+  chosen.push_back(kLocal);
+  for (const comm::TransportRule& rule : comm::Transports()) {
+    if (rule.transport != comm::Transport::kAuto) {
+      chosen.emplace_back(rule.name);
+    }
+  }
+  return chosen;
+}
+
+bool NeedsMpirun(const std::string& transport) {
+  const comm::TransportRule* const rule = comm::FindTransport(transport);
+  return rule != nullptr && rule->by_mpirun;
+}
+
+bool IsInMemory(const std::string& transport) {
+  const comm::TransportRule* const rule = comm::FindTransport(transport);
+  return transport == kLocal || (rule != nullptr && rule->shares_memory);
+}
+
 std::string WorkerFlag(const std::string& way) {
   return absl::StrCat("--worker=", way);
 }
@@ -100,8 +125,8 @@ void AddRows(const Contestants& contestants, const std::string& transport,
   const std::string name =
       absl::StrCat("all_reduce ", transport, " ", size.name);
   report->Add({name, ranks, "us", *ours, contestants.MedianOf(kGloo)});
-  const bool in_memory = transport == "local" || transport == "shm";
-  for (const char* other : {kRawMpi, in_memory ? kMemcpy : kSockets}) {
+  for (const char* other :
+       {kRawMpi, IsInMemory(transport) ? kMemcpy : kSockets}) {
     const std::optional<double> theirs = contestants.MedianOf(other);
     if (!theirs) continue;
     report->Add({absl::StrCat(name, ", ", other), ranks, "us", *ours, theirs});
@@ -110,9 +135,10 @@ void AddRows(const Contestants& contestants, const std::string& transport,
 
 void Compare(const char* program) {
   Contestants contestants(program, absl::GetFlag(FLAGS_ranks));
-  const std::vector<std::string> transports = absl::GetFlag(FLAGS_transports);
+  const std::vector<std::string> transports = ChosenTransports();
   for (const std::string& transport : transports) {
-    contestants.AddOurs(transport, {WorkerFlag(transport)});
+    contestants.AddOurs(transport, {WorkerFlag(transport)},
+                        NeedsMpirun(transport));
   }
   contestants.AddGloo(absl::GetFlag(FLAGS_python));
   contestants.AddRawMpi();
@@ -144,7 +170,8 @@ void PrintTable(const char* program, const std::string& transport) {
     contestants.AddOurs(
         name(algorithm),
         {WorkerFlag(transport),
-         absl::StrCat("--algorithm=", AlgorithmName(algorithm))});
+         absl::StrCat("--algorithm=", AlgorithmName(algorithm))},
+        NeedsMpirun(transport));
   }
   for (std::int64_t bytes = 1 << 10; bytes <= 16 << 20; bytes *= 4) {
     contestants.Measure(bytes, absl::GetFlag(FLAGS_rounds));
@@ -164,8 +191,8 @@ void PrintTable(const char* program, const std::string& transport) {
 void PrintTables(const char* program) {
   absl::PrintF("%-10s %5s %10s %12s %12s  %s\n", "transport", "ranks", "bytes",
                "exchange us", "two_step us", "chosen");
-  for (const std::string& transport : absl::GetFlag(FLAGS_transports)) {
-    if (transport != "local") PrintTable(program, transport);
+  for (const std::string& transport : ChosenTransports()) {
+    if (transport != kLocal) PrintTable(program, transport);
   }
 }
 

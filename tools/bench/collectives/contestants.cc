@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tools/bench/report.h"
 
@@ -44,12 +43,11 @@ Contestants::Contestants(const std::string& program, int ranks)
       ranks_(ranks) {}
 
 void Contestants::AddOurs(const std::string& name,
-                          std::vector<std::string> arguments) {
+                          std::vector<std::string> arguments,
+                          bool under_mpirun) {
   arguments.insert(arguments.begin(), self_);
   arguments.push_back(absl::StrCat("--ranks=", ranks_));
-  if (absl::StartsWith(name, "mpi")) {
-    arguments = UnderMpirun(ranks_, std::move(arguments));
-  }
+  if (under_mpirun) arguments = UnderMpirun(ranks_, std::move(arguments));
   Add(name, Peer::StartProgram(std::move(arguments)));
 }
 

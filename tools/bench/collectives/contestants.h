@@ -33,9 +33,10 @@ class Contestants {
   // `program` is argv[0] of this one; each contestant has `ranks` ranks.
   Contestants(const std::string& program, int ranks);
 
-  // Adds this program with other arguments; under mpirun if `name` begins with
-  // "mpi".
-  void AddOurs(const std::string& name, std::vector<std::string> arguments);
+  // Adds this program with other arguments; if `under_mpirun`, mpirun starts
+  // its ranks.
+  void AddOurs(const std::string& name, std::vector<std::string> arguments,
+               bool under_mpirun = false);
   // Adds torch.distributed over Gloo; does nothing if `python` is empty.
   void AddGloo(const std::string& python);
   // Adds MPI_Allreduce, if that program was built.

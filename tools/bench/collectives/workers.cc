@@ -14,14 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/barrier.h"
 #include "absl/synchronization/notification.h"
 #include "base/check.h"
-#include "comm/connect/connect_links.h"
+#include "comm/connect/transports.h"
 #include "comm/fabric.h"
 #include "comm/local/local_group.h"
-#include "comm/mpi/mpi_process.h"
+#include "comm/memory_store.h"
 #include "comm/shm/shared_memory.h"
 #include "nn/tensor/tensor.h"
 #include "tools/bench/collectives/baselines.h"
@@ -84,13 +85,22 @@ absl::StatusOr<bool> NextTurn(comm::Communicator& comm, Turn* turn) {
   return turn->bytes > 0;
 }
 
-absl::Status RunOverLinks(const WorkerOptions& worker, int process,
-                          Links links) {
+comm::ConnectOptions ConnectOptionsOf(const WorkerOptions& worker,
+                                      const comm::TransportRule& transport) {
+  comm::ConnectOptions options;
+  options.process = worker.rank;
+  options.processes = worker.ranks;
+  options.transport = transport.transport;
+  options.bind_address = worker.address;
+  return options;
+}
+
+absl::Status RunOverLinks(const WorkerOptions& worker, Links links) {
   comm::FabricOptions options;
   if (!worker.algorithm.empty()) {
     options.two_step = worker.algorithm == "two_step";
   }
-  options.process = process;
+  options.process = worker.rank;
   comm::FabricGroupOptions world;
   world.name = "world";
   for (int rank = 0; rank < static_cast<int>(links.size()); ++rank) {
@@ -105,26 +115,22 @@ absl::Status RunOverLinks(const WorkerOptions& worker, int process,
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<comm::Fabric> fabric,
                           comm::Fabric::Make(std::move(options)));
   TROUPE_ASSIGN_OR_RETURN(comm::Group group, fabric->MakeGroup(world));
-  comm::Communicator& comm = *group[process];
+  comm::Communicator& comm = *group[worker.rank];
   Turn turn;
   for (;;) {
     TROUPE_ASSIGN_OR_RETURN(const bool more, NextTurn(comm, &turn));
     if (!more) break;
     const double us = Reduce(comm, memory->allocator(), turn);
-    if (process == 0) Answer(us);
+    if (worker.rank == 0) Answer(us);
   }
   // No rank may leave before all have received the last turn.
   return comm.RunInline(comm::Barrier(), kTimeout);
 }
 
-absl::Status RunConnected(const WorkerOptions& options) {
+absl::Status RunConnected(const WorkerOptions& options,
+                          const comm::TransportRule& transport) {
   FileStore store(options.folder);
-  comm::ConnectOptions connect;
-  connect.process = options.rank;
-  connect.processes = options.ranks;
-  connect.transport =
-      options.way == "shm" ? comm::Transport::kShm : comm::Transport::kTcp;
-  connect.bind_address = options.address;
+  comm::ConnectOptions connect = ConnectOptionsOf(options, transport);
   if (options.rank == 0) {
     std::string token(connect.token.size(), '\0');
     if (::getrandom(token.data(), token.size(), 0) !=
@@ -136,12 +142,14 @@ absl::Status RunConnected(const WorkerOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const std::string token,
                           store.Get(kTokenKey, kTimeout));
   std::copy(token.begin(), token.end(), connect.token.begin());
-  TROUPE_ASSIGN_OR_RETURN(Links links, comm::ConnectLinks(connect, store));
-  return RunOverLinks(options, options.rank, std::move(links));
+  TROUPE_ASSIGN_OR_RETURN(comm::PeerLinks peers,
+                          transport.connect(connect, store));
+  return RunOverLinks(options, std::move(peers.links));
 }
 
 // Starts the other ranks as children; none of them outlives this process.
-absl::Status RunWithChildren(WorkerOptions options) {
+absl::Status RunWithChildren(WorkerOptions options,
+                             const comm::TransportRule& transport) {
   std::string folder =
       (std::filesystem::temp_directory_path() / "collectives-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) {
@@ -156,11 +164,11 @@ absl::Status RunWithChildren(WorkerOptions options) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(1);
       options.rank = rank;
-      ::_exit(RunConnected(options).ok() ? 0 : 1);
+      ::_exit(RunConnected(options, transport).ok() ? 0 : 1);
     }
     children.push_back(child);
   }
-  const absl::Status status = RunConnected(options);
+  const absl::Status status = RunConnected(options, transport);
   for (pid_t child : children) {
     if (!status.ok()) ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
@@ -169,32 +177,40 @@ absl::Status RunWithChildren(WorkerOptions options) {
   return status;
 }
 
-absl::Status RunMpi(const WorkerOptions& options) {
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<comm::MpiProcess> mpi,
-                          comm::MpiProcess::Start());
-  TROUPE_ASSIGN_OR_RETURN(Links links, mpi->MakeLinks(/*generation=*/0));
-  return RunOverLinks(options, mpi->process(), std::move(links));
+// Runs as one of the processes that mpirun has started and numbered.
+absl::Status RunUnderMpirun(WorkerOptions options,
+                            const comm::TransportRule& transport) {
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (rank == nullptr || !absl::SimpleAtoi(rank, &options.rank)) {
+    return absl::FailedPreconditionError("mpirun has not started this process");
+  }
+  comm::MemoryStore store;  // mpirun brings the processes together
+  TROUPE_ASSIGN_OR_RETURN(
+      comm::PeerLinks peers,
+      transport.connect(ConnectOptionsOf(options, transport), store));
+  return RunOverLinks(options, std::move(peers.links));
 }
 
 }  // namespace
 
 absl::Status RunWorker(const WorkerOptions& options) {
+  if (options.way == "sockets") return RunSockets(options.ranks);
   if (options.way == "local") {
     RunLocal(options.ranks);
-  } else if (options.way == "memcpy") {
+    return absl::OkStatus();
+  }
+  if (options.way == "memcpy") {
     RunMemcpy(options.ranks);
-  } else if (options.way == "sockets") {
-    return RunSockets(options.ranks);
-  } else if (options.way == "mpi") {
-    return RunMpi(options);
-  } else if (options.way == "shm" || options.way == "tcp") {
-    return options.folder.empty() ? RunWithChildren(options)
-                                  : RunConnected(options);
-  } else {
+    return absl::OkStatus();
+  }
+  const comm::TransportRule* const transport = comm::FindTransport(options.way);
+  if (transport == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("there is no way \"", options.way, "\""));
   }
-  return absl::OkStatus();
+  if (transport->by_mpirun) return RunUnderMpirun(options, *transport);
+  return options.folder.empty() ? RunWithChildren(options, *transport)
+                                : RunConnected(options, *transport);
 }
 
 }  // namespace troupe::bench

@@ -9,9 +9,9 @@
 // Rank 0 reads the turns and answers. Ways:
 //
 //     local    ranks are threads
-//     shm tcp  ranks are processes; rank 0 starts the others, unless `folder`
-//              is set: then all meet there
-//     mpi      ranks are processes that mpirun has started
+//     shm, tcp, mpi, ...  the transports of comm/connect/transports.h: ranks
+//              are processes; rank 0 starts the others, unless `folder` is set
+//              (all meet there) or the transport needs mpirun to start them
 //     memcpy   threads that each copy a range at the same time: the bound that
 //              memory sets
 //     sockets  threads that exchange the bytes of an all-reduce over TCP on
@@ -29,8 +29,8 @@ namespace troupe::bench {
 struct WorkerOptions {
   std::string way = "local";
   int ranks = 2;
-  // For shm and tcp: the folder of a FileStore, and this rank. If empty, the
-  // other ranks are children of this process.
+  // For processes without mpirun: the folder of a FileStore, and this rank. If
+  // empty, the other ranks are children of this process.
   std::string folder;
   int rank = 0;
   std::string address = "127.0.0.1";  // to listen on

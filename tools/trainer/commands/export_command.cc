@@ -7,6 +7,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/load_model.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/serialize/safetensors.h"
 #include "nn/serialize/weight_file.h"
 #include "nn/tensor/caching_allocator.h"
@@ -101,8 +102,8 @@ absl::StatusOr<std::string> ExportWeights(const ExportOptions& options,
     absl::StatusOr<std::vector<nn::NamedTensor>> renamed =
         nn::AsTransformersGpt2(tensors, memory);
     if (!renamed.ok()) {
-      return absl::Status(
-          renamed.status().code(),
+      return base::WithMessage(
+          renamed.status(),
           absl::StrCat(checkpoint.path(), ": ", renamed.status().message()));
     }
     tensors = *std::move(renamed);

@@ -24,6 +24,7 @@
 #include "actors/job.h"
 #include "actors/tracing/trace.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/kernels/kernel_choices.h"
 #include "pipeline/balance.h"
 #include "tools/trainer/commands/train_options.h"
@@ -223,9 +224,9 @@ class Run {
     absl::StatusOr<std::unique_ptr<PrometheusExporter>> exporter =
         PrometheusExporter::Start(address, files_);
     if (!exporter.ok()) {
-      return absl::Status(exporter.status().code(),
-                          absl::StrCat(loaded_.Where("metrics.prometheus"),
-                                       ": ", exporter.status().message()));
+      return base::WithMessage(exporter.status(),
+                               absl::StrCat(loaded_.Where("metrics.prometheus"),
+                                            ": ", exporter.status().message()));
     }
     AddSink(*std::move(exporter), /*every=*/1);
     display_.Print(absl::StrCat("metrics: http://", prometheus, "/metrics"));

@@ -55,7 +55,7 @@ absl::Status AtKeys(const LoadedConfig& loaded, const absl::Status& status) {
   const std::string message = absl::StrReplaceAll(status.message(), known);
   if (keys.empty()) {
     return message == status.message() ? status
-                                       : absl::Status(status.code(), message);
+                                       : base::WithMessage(status, message);
   }
   const std::string place = PlaceOf(loaded, keys);
   absl::string_view what = message;
@@ -63,6 +63,8 @@ absl::Status AtKeys(const LoadedConfig& loaded, const absl::Status& status) {
   for (const std::string& key : keys) {
     if (absl::EndsWith(place, key)) absl::ConsumePrefix(&what, key + ": ");
   }
+  // The fields are left out: the text has their keys now, and a second call
+  // must not put the place in front again.
   return absl::Status(status.code(), absl::StrCat(place, ": ", what));
 }
 

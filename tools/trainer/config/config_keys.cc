@@ -1,7 +1,14 @@
 #include "tools/trainer/config/config_keys.h"
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "actors/spec/job_spec.h"
 #include "base/field_error.h"
+#include "comm/connect/transports.h"
 #include "data/sampler.h"
 #include "nn/models/models.h"
 #include "pipeline/plan.h"
@@ -275,34 +282,54 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "\"bf16\""},
     {"comm.timeout_s", Field<&C::job, &JobSpec::timeout>(), KeyRule{0.001, 1e9},
      "Seconds without progress after which the run fails.", "60"},
-    {"comm.transport", Field<&C::network, &NetworkConfig::transport>(),
-     OneOf([] {
-       return Names{"auto", "shm", "tcp", "mpi"};
-     }),
-     "How ranks of several processes exchange tensors: through shared memory, "
-     "by TCP, or by the MPI of the mpirun that starts them; \"auto\" shares "
-     "memory on one host and takes TCP between hosts. The results are the "
-     "same.",
-     "\"tcp\""},
-    {"comm.encrypt", Field<&C::network, &NetworkConfig::encrypt>(), kAny,
-     "Encrypts tensors that go by TCP, too. What processes say to each other "
-     "beside them always is.",
-     "true"},
-    {"comm.liveness_s", Field<&C::network, &NetworkConfig::liveness_timeout>(),
-     KeyRule{0.1, 1e6},
-     "Seconds without a sign of life after which another process is taken for "
-     "dead.",
-     "30"},
-    {"comm.join_s", Field<&C::network, &NetworkConfig::join_timeout>(),
-     KeyRule{0.1, 1e6}, "Seconds until all processes must have come together.",
-     "60"},
 };
+
+// Lists how tensors may travel, from the rows of the transports.
+const char* TransportHelp() {
+  static const std::string* const help = [] {
+    std::vector<absl::string_view> ways;
+    for (const comm::TransportRule& rule : comm::Transports()) {
+      if (rule.transport != comm::Transport::kAuto) ways.push_back(rule.help);
+    }
+    const absl::string_view last = ways.back();
+    ways.pop_back();
+    return new std::string(
+        absl::StrCat("How ranks of several processes exchange tensors: ",
+                     absl::StrJoin(ways, ", "), ", or ", last, "; ",
+                     comm::RuleOf(comm::Transport::kAuto).help,
+                     ". The results are the same."));
+  }();
+  return help->c_str();
+}
+
+absl::Span<const ConfigKey> ProcessKeys() {
+  static const ConfigKey keys[] = {
+      {"comm.transport", Field<&C::network, &NetworkConfig::transport>(),
+       OneOf([] { return comm::TransportNames(); }), TransportHelp(),
+       "\"tcp\""},
+      {"comm.encrypt", Field<&C::network, &NetworkConfig::encrypt>(), kAny,
+       "Encrypts tensors that go by TCP, too. What processes say to each other "
+       "beside them always is.",
+       "true"},
+      {"comm.liveness_s",
+       Field<&C::network, &NetworkConfig::liveness_timeout>(),
+       KeyRule{0.1, 1e6},
+       "Seconds without a sign of life after which another process is taken "
+       "for dead.",
+       "30"},
+      {"comm.join_s", Field<&C::network, &NetworkConfig::join_timeout>(),
+       KeyRule{0.1, 1e6},
+       "Seconds until all processes must have come together.", "60"},
+  };
+  return keys;
+}
 
 std::vector<ConfigKey> JoinedKeys() {
   std::vector<ConfigKey> keys;
   for (const absl::Span<const ConfigKey> table :
        {ModelKeys(), DataKeys(), absl::MakeConstSpan(kTrainKeys), LossKeys(),
-        OptimizerKeys(), absl::MakeConstSpan(kMeshAndCommKeys), RunKeys()}) {
+        OptimizerKeys(), absl::MakeConstSpan(kMeshAndCommKeys), ProcessKeys(),
+        RunKeys()}) {
     keys.insert(keys.end(), table.begin(), table.end());
   }
   return keys;

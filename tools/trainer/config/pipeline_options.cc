@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "pipeline/balance.h"
 #include "pipeline/cut_search.h"
 #include "pipeline/schedules/schedule_search.h"
@@ -236,9 +237,9 @@ absl::Status ReadGrid(base::FileSystem& files, LoadedConfig& loaded) {
   absl::StatusOr<std::string> grid =
       files.ReadToEnd(config.schedule_file, kGridBytesMax);
   if (!grid.ok()) {
-    return absl::Status(grid.status().code(),
-                        absl::StrCat(loaded.Where("mesh.schedule_file"), ": ",
-                                     grid.status().message()));
+    return base::WithMessage(
+        grid.status(), absl::StrCat(loaded.Where("mesh.schedule_file"), ": ",
+                                    grid.status().message()));
   }
   config.grid = *std::move(grid);
   return absl::OkStatus();

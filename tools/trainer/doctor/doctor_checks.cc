@@ -174,13 +174,17 @@ Finding CheckSharedMemory(const absl::Status& memory_file,
       "emptyDir of medium Memory");
 }
 
-Finding CheckTransports(const absl::StatusOr<std::string>& mpi) {
-  return Make(
-      "transports", Health::kOk,
-      absl::StrCat("shm on this host, tcp to others; mpi where mpirun starts "
-                   "the job: ",
-                   mpi.ok() ? *mpi : std::string(mpi.status().message())),
-      "");
+Finding CheckTransports(const std::vector<TransportFacts>& transports) {
+  std::string found;
+  for (const TransportFacts& each : transports) {
+    if (!found.empty()) absl::StrAppend(&found, each.library ? "; " : ", ");
+    absl::StrAppend(&found, each.name, " ", each.reach);
+    if (!each.library) continue;
+    absl::StrAppend(&found, ": ",
+                    each.library->ok() ? absl::string_view(**each.library)
+                                       : each.library->status().message());
+  }
+  return Make("transports", Health::kOk, std::move(found), "");
 }
 
 Finding CheckCores(const CoreFacts& facts) {

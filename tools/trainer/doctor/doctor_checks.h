@@ -48,9 +48,16 @@ Finding CheckSharedMemory(const absl::Status& memory_file,
                           std::uint64_t free_memory,
                           std::optional<std::uint64_t> dev_shm);
 
-// Lists the transports that processes may use. `mpi` is the name of the MPI
-// that is installed.
-Finding CheckTransports(const absl::StatusOr<std::string>& mpi);
+// A transport of comm/connect/transports.h.
+struct TransportFacts {
+  std::string name;
+  std::string reach;  // TransportRule::reach
+  // Name and version of its library, or why it is not available; none if the
+  // transport needs no library.
+  std::optional<absl::StatusOr<std::string>> library;
+};
+// Lists the transports that processes may use; those with a library come last.
+Finding CheckTransports(const std::vector<TransportFacts>& transports);
 
 struct CoreFacts {
   int allowed = 0;  // cores that this process may use

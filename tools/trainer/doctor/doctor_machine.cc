@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "comm/mpi/mpi_process.h"
+#include "comm/connect/transports.h"
 #include "hwloc.h"
 #include "tools/trainer/doctor/doctor_gpus.h"
 
@@ -80,6 +80,16 @@ CoreFacts ReadCores() {
   return facts;
 }
 
+std::vector<TransportFacts> ReadTransports() {
+  std::vector<TransportFacts> facts;
+  for (const comm::TransportRule& rule : comm::Transports()) {
+    if (rule.reach.empty()) continue;
+    facts.push_back({std::string(rule.name), std::string(rule.reach), {}});
+    if (rule.version != nullptr) facts.back().library = rule.version();
+  }
+  return facts;
+}
+
 bool ClockIsSynchronised() {
   timex state = {};
   return ::adjtimex(&state) != TIME_ERROR;
@@ -112,7 +122,7 @@ std::vector<Finding> CheckLimits() {
       CheckProcesses(LimitOf(RLIMIT_NPROC)),
       CheckLockedMemory(LimitOf(RLIMIT_MEMLOCK)),
       CheckSharedMemory(TryMemoryFile(), FreeMemory(), FreeDevShm()),
-      CheckTransports(comm::MpiProcess::Version()),
+      CheckTransports(ReadTransports()),
       CheckCores(ReadCores()),
       CheckClock(ClockIsSynchronised())};
   for (Finding& each : CheckGpus(ReadGpus())) {

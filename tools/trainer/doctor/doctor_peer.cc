@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "tools/trainer/doctor/doctor_machine.h"
 
 namespace troupe::tools {
@@ -115,8 +116,8 @@ absl::StatusOr<std::unique_ptr<DoctorPeer>> DoctorPeer::Call(
     absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   const auto named = [&](const absl::Status& status) {
-    return absl::Status(status.code(),
-                        absl::StrCat(peer.ToString(), ": ", status.message()));
+    return base::WithMessage(
+        status, absl::StrCat(peer.ToString(), ": ", status.message()));
   };
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<comm::TlsContext> context,
                           comm::MakeTlsContext(own));
@@ -135,8 +136,8 @@ absl::StatusOr<PeerFacts> DoctorPeer::Measure() {
   stream_->set_deadline(absl::Now() + timeout_);
   absl::StatusOr<PeerFacts> facts = TryMeasure();
   if (facts.ok()) return facts;
-  return absl::Status(facts.status().code(),
-                      absl::StrCat(name_, ": ", facts.status().message()));
+  return base::WithMessage(facts.status(),
+                           absl::StrCat(name_, ": ", facts.status().message()));
 }
 
 absl::StatusOr<PeerFacts> DoctorPeer::TryMeasure() {

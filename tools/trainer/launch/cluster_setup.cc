@@ -6,7 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "actors/cluster/host_address.h"
 #include "base/check.h"
-#include "comm/mpi/mpi_process.h"
+#include "base/field_error.h"
+#include "comm/connect/transports.h"
 #include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/launch/torchrun_store.h"
 #include "tools/trainer/terminal/version.h"
@@ -37,25 +38,27 @@ absl::Status CheckCertificatesNamed(const Placement& placement, bool insecure) {
 
 absl::StatusOr<actors::Transport> TransportOf(const Placement& placement,
                                               const NetworkConfig& network) {
-  using actors::Transport;
-  if (network.transport == "tcp") return Transport::kTcp;
-  if (network.transport == "shm") return Transport::kShm;
-  if (network.transport != "mpi") return Transport::kAuto;
-  if (!placement.by_mpirun) {
+  const comm::TransportRule* const rule =
+      comm::FindTransport(network.transport);
+  TROUPE_CHECK(rule != nullptr, "the choices of comm.transport are the rows");
+  if (rule->by_mpirun && !placement.by_mpirun) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "comm.transport = \"mpi\", but this process was launched by ",
-        placement.found_by, "; write \"mpirun -n ", placement.processes,
+        "comm.transport = \"", rule->name,
+        "\", but this process was launched by ", placement.found_by,
+        "; write \"mpirun -n ", placement.processes,
         " trainer train ...\", or set comm.transport = \"auto\""));
   }
+  if (rule->library.empty()) return rule->transport;
   if (network.encrypt) {
     return absl::InvalidArgumentError(
-        "comm.encrypt = true, but with comm.transport = \"mpi\" tensors go as "
-        "MPI sends them; take one of them away");
+        absl::StrCat("comm.encrypt = true, but with comm.transport = \"",
+                     rule->name, "\" tensors go as ", rule->library,
+                     " sends them; take one of them away"));
   }
-  const absl::Status has = comm::MpiProcess::Version().status();
-  if (has.ok()) return Transport::kMpi;
-  return absl::Status(
-      has.code(), absl::StrCat("comm.transport = \"mpi\": ", has.message()));
+  const absl::Status has = rule->version().status();
+  if (has.ok()) return rule->transport;
+  return base::WithMessage(has, absl::StrCat("comm.transport = \"", rule->name,
+                                             "\": ", has.message()));
 }
 
 // Process 0 listens at any port and publishes its address in torchrun's store,
