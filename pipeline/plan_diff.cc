@@ -9,7 +9,7 @@
 namespace troupe::pipeline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Returns a part of a long text, as "...part...", around the first difference
 // `at`.
@@ -21,8 +21,8 @@ std::string Shown(const std::string& text, std::size_t at) {
                       begin + part.size() < text.size() ? "..." : "");
 }
 
-void ShowBoth(const std::string& path, const Json& a, const Json& b,
-              std::vector<std::string>& lines) {
+void ShowBoth(const std::string& path, const OrderedJson& a,
+              const OrderedJson& b, std::vector<std::string>& lines) {
   const std::string left = a.dump(), right = b.dump();
   const auto differ =
       std::mismatch(left.begin(), left.end(), right.begin(), right.end());
@@ -32,8 +32,9 @@ void ShowBoth(const std::string& path, const Json& a, const Json& b,
 }
 
 // Returns the name that both list entries have, or else their index.
-std::string LabelOf(const Json& a, const Json& b, std::size_t number) {
-  const auto name = [](const Json& entry) {
+std::string LabelOf(const OrderedJson& a, const OrderedJson& b,
+                    std::size_t number) {
+  const auto name = [](const OrderedJson& entry) {
     return entry.is_object() && entry.contains("name")
                ? entry["name"].get<std::string>()
                : "";
@@ -43,8 +44,8 @@ std::string LabelOf(const Json& a, const Json& b, std::size_t number) {
 }
 
 // Recurses as deep as a plan's text is, which is less than kPlanDepthMax.
-void Compare(const std::string& path, const Json& a, const Json& b,
-             std::vector<std::string>& lines) {
+void Compare(const std::string& path, const OrderedJson& a,
+             const OrderedJson& b, std::vector<std::string>& lines) {
   if (a == b) return;
   if (a.is_object() && b.is_object()) {
     for (const auto& [key, value] : a.items()) {
@@ -65,7 +66,8 @@ void Compare(const std::string& path, const Json& a, const Json& b,
 
 std::vector<std::string> Diff(const Plan& a, const Plan& b) {
   std::vector<std::string> lines;
-  Compare("", Json::parse(PlanToJson(a)), Json::parse(PlanToJson(b)), lines);
+  Compare("", OrderedJson::parse(PlanToJson(a)),
+          OrderedJson::parse(PlanToJson(b)), lines);
   return lines;
 }
 

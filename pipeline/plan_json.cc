@@ -10,7 +10,7 @@
 namespace troupe::pipeline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Writes each field that it visits into an object, by the field's type.
 class Writer {
@@ -25,31 +25,35 @@ class Writer {
     VisitFields(*this, rule);
   }
 
-  Json Take() { return std::move(json_); }
+  OrderedJson Take() { return std::move(json_); }
 
  private:
-  static Json JsonOf(bool value) { return value; }
-  static Json JsonOf(int value) { return value; }
-  static Json JsonOf(std::int64_t value) { return value; }
-  static Json JsonOf(double value) { return value; }
-  static Json JsonOf(const std::string& value) { return value; }
-  static Json JsonOf(nn::DType value) {
+  static OrderedJson JsonOf(bool value) { return value; }
+  static OrderedJson JsonOf(int value) { return value; }
+  static OrderedJson JsonOf(std::int64_t value) { return value; }
+  static OrderedJson JsonOf(double value) { return value; }
+  static OrderedJson JsonOf(const std::string& value) { return value; }
+  static OrderedJson JsonOf(nn::DType value) {
     return std::string(nn::DTypeName(value));
   }
-  static Json JsonOf(const std::optional<nn::DType>& value) {
+  static OrderedJson JsonOf(const std::optional<nn::DType>& value) {
     return value ? JsonOf(*value) : "";
   }
-  static Json JsonOf(const nn::Device& value) { return value.ToString(); }
-  static Json JsonOf(Dispatch value) { return value == Dispatch::kStrict; }
-  static Json JsonOf(const StepTable& value) { return value.ToString(); }
-  static Json JsonOf(const Mesh& value) { return JsonOf(value.axes()); }
-  static Json JsonOf(const nn::Shape& value) {
+  static OrderedJson JsonOf(const nn::Device& value) {
+    return value.ToString();
+  }
+  static OrderedJson JsonOf(Dispatch value) {
+    return value == Dispatch::kStrict;
+  }
+  static OrderedJson JsonOf(const StepTable& value) { return value.ToString(); }
+  static OrderedJson JsonOf(const Mesh& value) { return JsonOf(value.axes()); }
+  static OrderedJson JsonOf(const nn::Shape& value) {
     return JsonOf(
         std::vector<std::int64_t>(value.dims().begin(), value.dims().end()));
   }
-  static Json JsonOf(const ParametersOf<const StagePlan>& value) {
+  static OrderedJson JsonOf(const ParametersOf<const StagePlan>& value) {
     const StagePlan& stage = value.stage;
-    Json list = Json::array();
+    OrderedJson list = OrderedJson::array();
     for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
       list.push_back(
           JsonOf(ParameterEntry{stage.parameters[i], stage.parameter_elems[i],
@@ -57,8 +61,8 @@ class Writer {
     }
     return list;
   }
-  static Json JsonOf(const nn::ChoicesByDevice& value) {
-    Json list = Json::array();
+  static OrderedJson JsonOf(const nn::ChoicesByDevice& value) {
+    OrderedJson list = OrderedJson::array();
     for (const auto& [device, choices] : value) {
       DeviceAlgorithms entry = {device, {}};
       for (const auto& [key, choice] : choices) {
@@ -69,20 +73,20 @@ class Writer {
     return list;
   }
   template <class T>
-  static Json JsonOf(const std::vector<T>& values) {
-    Json list = Json::array();
+  static OrderedJson JsonOf(const std::vector<T>& values) {
+    OrderedJson list = OrderedJson::array();
     for (const T& value : values) list.push_back(JsonOf(value));
     return list;
   }
   // A struct that VisitFields() has an overload for.
   template <class T>
-  static Json JsonOf(const T& value) {
+  static OrderedJson JsonOf(const T& value) {
     Writer fields;
     VisitFields(fields, value);
     return fields.Take();
   }
 
-  Json json_ = Json::object();
+  OrderedJson json_ = OrderedJson::object();
 };
 
 }  // namespace
@@ -93,7 +97,7 @@ std::string PlanToJson(const Plan& plan) {
   VisitFields(writer, plan);
   // Letters that are no UTF-8 are replaced; dump() would throw otherwise.
   return writer.Take().dump(/*indent=*/1, ' ', /*ensure_ascii=*/false,
-                            Json::error_handler_t::replace) +
+                            OrderedJson::error_handler_t::replace) +
          "\n";
 }
 

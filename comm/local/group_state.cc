@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "comm/collective_kinds.h"
@@ -21,11 +20,6 @@ constexpr std::uint64_t kNextMask = (std::uint64_t{1} << 20) - 1;
 static_assert(kLocalGroupSizeMax <= kReductionSourcesMax,
               "a group is one tree");
 static_assert(kLocalGroupSizeMax <= kRootsMax, "a signature holds any root");
-
-std::string Ranks(const std::vector<int>& ranks) {
-  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
-                      absl::StrJoin(ranks, ", "));
-}
 
 absl::Status CouldNotBegin(int rank, const std::string& what,
                            const absl::Status& after) {
@@ -364,7 +358,7 @@ absl::Status GroupState::CheckPeerIsThere(int waiting, int peer) const {
   const std::size_t needed = peer == kAnySource ? size_ - 1 : 1;
   if (gone.empty() || gone.size() < needed) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
-      Ranks(gone), " left the group, and rank ", waiting,
+      RankText(gone), " left the group, and rank ", waiting,
       " waits for a message of, or to, ", gone.size() == 1 ? "it" : "them"));
 }
 
@@ -374,7 +368,7 @@ absl::Status GroupState::Departed(std::uint64_t seq) const {
     if (ranks_[r].departed_at.load() <= seq) gone.push_back(r);
   }
   return absl::UnavailableError(absl::StrCat(
-      Ranks(gone), " left the group before collective ", seq, " of it"));
+      RankText(gone), " left the group before collective ", seq, " of it"));
 }
 
 void GroupState::CompareWithPeers(int rank, std::uint64_t seq,

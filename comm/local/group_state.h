@@ -280,6 +280,9 @@ class GroupState {
   std::vector<std::vector<Waiting>> waits_at_abort_;
 };
 
+// Returns "rank 3" or "ranks 0, 3".
+std::string RankText(const std::vector<int>& ranks);
+
 }  // namespace troupe::comm::internal
 
 #endif  // COMM_LOCAL_GROUP_STATE_H_

@@ -14,12 +14,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string Ranks(const std::vector<int>& ranks) {
+}  // namespace
+
+std::string RankText(const std::vector<int>& ranks) {
   return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
                       absl::StrJoin(ranks, ", "));
 }
-
-}  // namespace
 
 void GroupState::SetSince(int rank, std::uint64_t seq) {
   Since& since = this->since(seq, rank);
@@ -84,10 +84,10 @@ std::string GroupState::DescribeWait(int rank, std::uint64_t seq) const {
   std::string text = absl::StrCat(Unpack(all[rank].signature.load()).ToString(),
                                   ", collective ", seq, " of the group:");
   if (!absent.empty()) {
-    absl::StrAppend(&text, " not started by ", Ranks(absent));
+    absl::StrAppend(&text, " not started by ", RankText(absent));
   }
   if (!unarmed.empty()) {
-    absl::StrAppend(&text, absent.empty() ? " " : "; ", Ranks(unarmed),
+    absl::StrAppend(&text, absent.empty() ? " " : "; ", RankText(unarmed),
                     " started it after something that is not done");
   }
   if (absent.empty() && unarmed.empty()) {

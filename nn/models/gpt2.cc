@@ -19,23 +19,23 @@ namespace troupe::nn {
 namespace {
 
 // Standard deviation of all initial weights (section 2.3 of the paper).
-constexpr double kStddev = 0.02;
+constexpr double kGpt2Stddev = 0.02;
 
-struct Preset {
+struct Gpt2Size {
   const char* name;
   int layers;
   std::int64_t heads, width;
 };
-constexpr Preset kPresets[] = {
+constexpr Gpt2Size kGpt2Sizes[] = {
     {"gpt_nano", 3, 3, 48},        {"gpt_micro", 4, 4, 128},
     {"gpt_mini", 6, 6, 192},       {"gpt2", 12, 12, 768},
     {"gpt2_medium", 24, 16, 1024}, {"gpt2_large", 36, 20, 1280},
     {"gpt2_xl", 48, 25, 1600},
 };
 
-class Mlp : public Module {
+class Gpt2Mlp : public Module {
  public:
-  explicit Mlp(std::int64_t width)
+  explicit Gpt2Mlp(std::int64_t width)
       : c_fc_(Add<Linear>("c_fc", width, 4 * width)),
         c_proj_(Add<Linear>("c_proj", 4 * width, width)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
@@ -53,15 +53,15 @@ CausalSelfAttention::Options AttentionOf(const Gpt2Options& options) {
   return attention;
 }
 
-class Block : public Module {
+class Gpt2Block : public Module {
  public:
-  explicit Block(const Gpt2Options& options)
+  explicit Gpt2Block(const Gpt2Options& options)
       : ln_1_(Add<LayerNorm>("ln_1", options.width)),
         attn_(Add<CausalSelfAttention>("attn", options.width, options.heads,
                                        AttentionOf(options))),
         drop_1_(Add<Dropout>("resid_dropout", options.dropout)),
         ln_2_(Add<LayerNorm>("ln_2", options.width)),
-        mlp_(Add<Mlp>("mlp", options.width)),
+        mlp_(Add<Gpt2Mlp>("mlp", options.width)),
         drop_2_(Add<Dropout>("dropout", options.dropout)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
     const auto [y, normed] =
@@ -74,7 +74,7 @@ class Block : public Module {
   CausalSelfAttention& attn_;
   Dropout& drop_1_;
   LayerNorm& ln_2_;
-  Mlp& mlp_;
+  Gpt2Mlp& mlp_;
   Dropout& drop_2_;
 };
 
@@ -97,15 +97,15 @@ absl::Status Check(const Gpt2Options& options) {
 
 // Sets N(0, 0.02^2); 0.02 / sqrt(2 * layers) for projections into the residual
 // stream, so that it does not grow with the depth. Biases are 0, norms 1.
-void SetInitialValues(const Gpt2Options& options, Sequential& model) {
-  const double residual = kStddev / std::sqrt(2.0 * options.layers);
+void SetGpt2InitialValues(const Gpt2Options& options, Sequential& model) {
+  const double residual = kGpt2Stddev / std::sqrt(2.0 * options.layers);
   for (Parameter* p : model.Parameters()) {
     if (absl::EndsWith(p->name, ".bias")) {
       p->init = Initializer::Constant(0);
     } else if (absl::EndsWith(p->name, ".c_proj.weight")) {
       p->init = Initializer::Normal(0, residual);
     } else if (p->shape.rank() == 2) {
-      p->init = Initializer::Normal(0, kStddev);
+      p->init = Initializer::Normal(0, kGpt2Stddev);
     }
   }
 }
@@ -114,12 +114,12 @@ void SetInitialValues(const Gpt2Options& options, Sequential& model) {
 
 std::vector<std::string> Gpt2PresetNames() {
   std::vector<std::string> names;
-  for (const Preset& preset : kPresets) names.push_back(preset.name);
+  for (const Gpt2Size& preset : kGpt2Sizes) names.push_back(preset.name);
   return names;
 }
 
 absl::StatusOr<Gpt2Options> Gpt2Preset(absl::string_view name) {
-  for (const Preset& preset : kPresets) {
+  for (const Gpt2Size& preset : kGpt2Sizes) {
     if (name != preset.name) continue;
     Gpt2Options options;
     options.layers = preset.layers;
@@ -141,14 +141,14 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeGpt2(
   model->AppendNamed<PositionEmbedding>("wpe", options.context, options.width);
   model->AppendNamed<Dropout>("drop", options.dropout);
   auto& blocks = model->AppendNamed<Sequential>("h");
-  for (int i = 0; i < options.layers; ++i) blocks.Append<Block>(options);
+  for (int i = 0; i < options.layers; ++i) blocks.Append<Gpt2Block>(options);
   model->AppendNamed<LayerNorm>("ln_f", options.width);
   Linear::Options without_bias;
   without_bias.bias = false;
   auto& head = model->AppendNamed<Linear>("lm_head", options.width,
                                           options.vocab_size, without_bias);
   if (options.tie_head) head.TieParameter("weight", tokens, "weight");
-  SetInitialValues(options, *model);
+  SetGpt2InitialValues(options, *model);
   return model;
 }
 

@@ -32,7 +32,7 @@ Window2d Window(std::int64_t kernel, std::int64_t stride) {
 }
 
 // A block with its shortcut: x itself, or a projection if its shape changes.
-class Block : public Module {
+class ResidualBlock : public Module {
  protected:
   void AddDownsample(std::int64_t in, std::int64_t out, std::int64_t stride) {
     if (in == out && stride == 1) return;
@@ -53,7 +53,7 @@ class Block : public Module {
 };
 
 // The block of depths 18 and 34.
-class BasicBlock : public Block {
+class BasicBlock : public ResidualBlock {
  public:
   static constexpr std::int64_t kExpansion = 1;
 
@@ -79,7 +79,7 @@ class BasicBlock : public Block {
 
 // The block of depths 50 and 101; the 3x3 convolution has the stride, as in
 // torchvision.
-class Bottleneck : public Block {
+class Bottleneck : public ResidualBlock {
  public:
   static constexpr std::int64_t kExpansion = 4;
 
@@ -155,8 +155,8 @@ std::int64_t AppendLayers(const std::array<int, 4>& blocks,
 
 // Sets Kaiming's normal by fan-out for convolutions; zeros in the last batch
 // norm of each block if the options ask for it.
-void SetInitialValues(int depth, const ResNetOptions& options,
-                      Sequential& model) {
+void SetResNetInitialValues(int depth, const ResNetOptions& options,
+                            Sequential& model) {
   const char* const last = depth < 50 ? ".bn2.weight" : ".bn3.weight";
   for (Parameter* p : model.Parameters()) {
     if (p->shape.rank() == 4) {
@@ -184,7 +184,7 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeResNet(
   model->AppendNamed<AdaptiveAvgPool2d>("avgpool", 1);
   model->AppendNamed<Flatten>("flatten");
   model->AppendNamed<Linear>("fc", features, options.num_classes);
-  SetInitialValues(depth, options, *model);
+  SetResNetInitialValues(depth, options, *model);
   return model;
 }
 

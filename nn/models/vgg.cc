@@ -63,7 +63,7 @@ void AppendClassifier(std::int64_t in, const VggOptions& options,
 
 // Sets Kaiming's normal by fan-out for convolutions, N(0, 0.01^2) for linear
 // layers, zeros for biases.
-void SetInitialValues(Sequential& model) {
+void SetVggInitialValues(Sequential& model) {
   for (Parameter* p : model.Parameters()) {
     if (p->shape.rank() == 4) {
       p->init = Initializer::KaimingNormal(p->shape, Fan::kOut);
@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeVgg(int depth,
   model->AppendNamed<Flatten>("flatten");
   AppendClassifier(channels * kPooledSide * kPooledSide, options,
                    model->AppendNamed<Sequential>("classifier"));
-  SetInitialValues(*model);
+  SetVggInitialValues(*model);
   return model;
 }
 

@@ -19,15 +19,15 @@ namespace {
 
 // Standard deviation of initial weights and positions, and the epsilon of
 // norms, as in timm.
-constexpr double kStddev = 0.02;
+constexpr double kVitStddev = 0.02;
 constexpr double kClassTokenStddev = 1e-6;
 constexpr double kNormEps = 1e-6;
 
-struct Preset {
+struct VitSize {
   const char* name;
   std::int64_t heads, width;
 };
-constexpr Preset kPresets[] = {
+constexpr VitSize kVitSizes[] = {
     {"vit_tiny", 3, 192}, {"vit_small", 6, 384}, {"vit_base", 12, 768}};
 
 LayerNorm::Options NormOptions() {
@@ -63,7 +63,7 @@ class ClassAndPositions : public Module {
       : cls_token_(Declare("cls_token", {1, 1, width},
                            Initializer::Normal(0, kClassTokenStddev))),
         pos_embed_(Declare("pos_embed", {1, 1 + patches, width},
-                           Initializer::TruncatedNormal(0, kStddev))) {}
+                           Initializer::TruncatedNormal(0, kVitStddev))) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
     Tensor zeros =
         ctx.Empty("cls_token", {x.shape()[0], 1, x.shape()[2]}, x.dtype());
@@ -98,9 +98,9 @@ class Attention : public Module {
   Linear& proj_;
 };
 
-class Mlp : public Module {
+class VitMlp : public Module {
  public:
-  explicit Mlp(std::int64_t width)
+  explicit VitMlp(std::int64_t width)
       : fc1_(Add<Linear>("fc1", width, 4 * width)),
         fc2_(Add<Linear>("fc2", 4 * width, width)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
@@ -112,13 +112,13 @@ class Mlp : public Module {
   Linear& fc2_;
 };
 
-class Block : public Module {
+class VitBlock : public Module {
  public:
-  explicit Block(const VitOptions& options)
+  explicit VitBlock(const VitOptions& options)
       : norm1_(Add<LayerNorm>("norm1", options.width, NormOptions())),
         attn_(Add<Attention>("attn", options.width, options.heads)),
         norm2_(Add<LayerNorm>("norm2", options.width, NormOptions())),
-        mlp_(Add<Mlp>("mlp", options.width)) {}
+        mlp_(Add<VitMlp>("mlp", options.width)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
     const auto [y, normed] =
         norm2_.AfterAdd(ctx, x, attn_(ctx, norm1_(ctx, x)));
@@ -129,7 +129,7 @@ class Block : public Module {
   LayerNorm& norm1_;
   Attention& attn_;
   LayerNorm& norm2_;
-  Mlp& mlp_;
+  VitMlp& mlp_;
 };
 
 // Maps (N, T, D) to (N, D): takes the vector of the class token.
@@ -168,13 +168,13 @@ absl::Status Check(const VitOptions& options) {
 
 // Sets trunc_normal_(std=0.02) for linear layers, zeros for their biases; the
 // convolution keeps its default.
-void SetInitialValues(Sequential& model) {
+void SetVitInitialValues(Sequential& model) {
   for (Parameter* p : model.Parameters()) {
     if (absl::StartsWith(p->name, "patch_embed.")) continue;
     if (absl::EndsWith(p->name, ".bias")) {
       p->init = Initializer::Constant(0);
     } else if (p->shape.rank() == 2) {
-      p->init = Initializer::TruncatedNormal(0, kStddev);
+      p->init = Initializer::TruncatedNormal(0, kVitStddev);
     }
   }
 }
@@ -183,12 +183,12 @@ void SetInitialValues(Sequential& model) {
 
 std::vector<std::string> VitPresetNames() {
   std::vector<std::string> names;
-  for (const Preset& preset : kPresets) names.push_back(preset.name);
+  for (const VitSize& preset : kVitSizes) names.push_back(preset.name);
   return names;
 }
 
 absl::StatusOr<VitOptions> VitPreset(absl::string_view name) {
-  for (const Preset& preset : kPresets) {
+  for (const VitSize& preset : kVitSizes) {
     if (name != preset.name) continue;
     VitOptions options;
     options.heads = preset.heads;
@@ -207,11 +207,11 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeVit(const VitOptions& options) {
   model->AppendNamed<PatchEmbed>("patch_embed", options);
   model->AppendNamed<ClassAndPositions>("", side * side, options.width);
   auto& blocks = model->AppendNamed<Sequential>("blocks");
-  for (int i = 0; i < options.depth; ++i) blocks.Append<Block>(options);
+  for (int i = 0; i < options.depth; ++i) blocks.Append<VitBlock>(options);
   model->AppendNamed<LayerNorm>("norm", options.width, NormOptions());
   model->AppendNamed<TakeClass>("pool");
   model->AppendNamed<Linear>("head", options.width, options.num_classes);
-  SetInitialValues(*model);
+  SetVitInitialValues(*model);
   return model;
 }
 

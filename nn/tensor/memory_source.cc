@@ -7,7 +7,7 @@
 namespace troupe::nn {
 namespace {
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // Limit of the address space of an x86-64 process. Sanitizers end the process
 // above it, where malloc returns null.
@@ -17,7 +17,7 @@ class Host final : public MemorySource {
  public:
   void* Allocate(std::size_t bytes) override {
     if (bytes > kBytesMax) return nullptr;
-    const std::size_t alignment = bytes >= kHugePage ? kHugePage : kLine;
+    const std::size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
     const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     void* const block = std::aligned_alloc(alignment, rounded);
     if (block != nullptr && bytes >= kHugePage) {

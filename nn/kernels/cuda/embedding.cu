@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpThreads;
-constexpr long long kNoRow = 0x7fffffffffffffff;
+constexpr long long kNoWrongRow = 0x7fffffffffffffff;
 
 struct Smaller {
   __device__ long long operator()(long long a, long long b) const {
@@ -27,12 +27,14 @@ struct Smaller {
 // Records the first lookup whose row is outside the table, if there is one.
 __device__ void CheckRows(std::int64_t R, std::int64_t V,
                           const std::int64_t* rows, DataError* error) {
-  long long wrong = kNoRow;
-  for (std::int64_t r = threadIdx.x; r < R && wrong == kNoRow; r += kThreads) {
+  long long wrong = kNoWrongRow;
+  for (std::int64_t r = threadIdx.x; r < R && wrong == kNoWrongRow;
+       r += kThreads) {
     if (rows[r] < 0 || rows[r] >= V) wrong = r;
   }
   wrong = MergeBlock<kThreads>(wrong, Smaller());
-  if (threadIdx.x != 0 || wrong == kNoRow || error->op != kNoDataError) return;
+  if (threadIdx.x != 0 || wrong == kNoWrongRow || error->op != kNoDataError)
+    return;
   error->op = kEmbeddingRow;
   error->row = wrong;
   error->value = rows[wrong];

@@ -14,7 +14,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kNormThreads = 256;
 // A group with more elements than this is computed by a block.
 constexpr std::int64_t kWarpElementsMax = 2048;
 
@@ -150,7 +150,7 @@ struct ForwardBody {
     sums = MergeGroup<kGroupThreads>(sums);
     const double count = static_cast<double>(groups.S * groups.K);
     const BatchMoments of_group =
-        MomentsOf(groups.centered ? sums.a : 0, sums.b, count);
+        nn::MomentsOf(groups.centered ? sums.a : 0, sums.b, count);
     const double mean = of_group.mean;
     const double rstd = RstdOf(of_group.var, groups.eps);
     if (thread == 0) {
@@ -222,8 +222,8 @@ struct BackwardBody {
 };
 
 template <int kVector, int kGroupThreads, typename Body>
-__global__ void __launch_bounds__(kThreads) GroupsKernel(Body body) {
-  constexpr int kGroupsAtOnce = kThreads / kGroupThreads;
+__global__ void __launch_bounds__(kNormThreads) GroupsKernel(Body body) {
+  constexpr int kGroupsAtOnce = kNormThreads / kGroupThreads;
   const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
   const int which = static_cast<int>(threadIdx.x) / kGroupThreads;
   for (std::int64_t g =
@@ -240,11 +240,11 @@ absl::Status ForEachGroup(base::KernelName name, cudaStream_t stream,
   const Groups& groups = body.groups;
   if (groups.count == 0) return absl::OkStatus();
   const bool by_warp = groups.S * groups.K <= kWarpElementsMax;
-  const std::int64_t at_once = by_warp ? kThreads / kWarpThreads : 1;
+  const std::int64_t at_once = by_warp ? kNormThreads / kWarpThreads : 1;
   base::LaunchShape shape;
   shape.grid = dim3(static_cast<unsigned>(
       std::min(kElementBlocksMax, (groups.count + at_once - 1) / at_once)));
-  shape.block = dim3(kThreads);
+  shape.block = dim3(kNormThreads);
   if (by_warp) {
     return base::Launch(name,
                         vectors ? GroupsKernel<kVector, kWarpThreads, Body>
@@ -252,8 +252,8 @@ absl::Status ForEachGroup(base::KernelName name, cudaStream_t stream,
                         shape, stream, body);
   }
   return base::Launch(name,
-                      vectors ? GroupsKernel<kVector, kThreads, Body>
-                              : GroupsKernel<1, kThreads, Body>,
+                      vectors ? GroupsKernel<kVector, kNormThreads, Body>
+                              : GroupsKernel<1, kNormThreads, Body>,
                       shape, stream, body);
 }
 

@@ -14,10 +14,10 @@
 namespace troupe::nn::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kSoftmaxThreads = 256;
 // A row with more classes than this is computed by a block, others by a warp.
 constexpr std::int64_t kWarpClassesMax = 1024;
-constexpr std::int64_t kBlocksMax = 4096;
+constexpr std::int64_t kSoftmaxBlocksMax = 4096;
 
 struct Rows {
   std::int64_t count;
@@ -83,7 +83,7 @@ __device__ __forceinline__ void BackwardRow(const Rows& rows, int thread,
 // kRowThreads threads of a row make the same calls.
 template <int kRowThreads, typename Row>
 __device__ __forceinline__ void ForEachRow(const Rows& rows, Row row) {
-  constexpr int kRowsOfBlock = kThreads / kRowThreads;
+  constexpr int kRowsOfBlock = kSoftmaxThreads / kRowThreads;
   const int thread = static_cast<int>(threadIdx.x) % kRowThreads;
   std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock +
                    threadIdx.x / kRowThreads;
@@ -94,7 +94,7 @@ __device__ __forceinline__ void ForEachRow(const Rows& rows, Row row) {
 }
 
 template <int kVector, int kRowThreads, typename T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSoftmaxThreads)
     ForwardKernel(Rows rows, const T* x, T* y) {
   ForEachRow<kRowThreads>(rows, [&](int thread, std::int64_t at) {
     ForwardRow<kVector, kRowThreads>(rows, thread, x + at, y + at);
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int kVector, int kRowThreads, typename T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSoftmaxThreads)
     BackwardKernel(Rows rows, const T* y, const T* dy, T* dx) {
   ForEachRow<kRowThreads>(rows, [&](int thread, std::int64_t at) {
     BackwardRow<kVector, kRowThreads>(rows, thread, y + at, dy + at, dx + at);
@@ -116,11 +116,11 @@ Rows RowsOf(SoftmaxForm form, const Tensor& t) {
 
 base::LaunchShape LaunchOf(const Rows& rows) {
   const std::int64_t of_block =
-      rows.C > kWarpClassesMax ? 1 : kThreads / kWarpThreads;
+      rows.C > kWarpClassesMax ? 1 : kSoftmaxThreads / kWarpThreads;
   const std::int64_t blocks = (rows.count + of_block - 1) / of_block;
   base::LaunchShape shape;
-  shape.grid = dim3(static_cast<unsigned>(std::min(blocks, kBlocksMax)));
-  shape.block = dim3(kThreads);
+  shape.grid = dim3(static_cast<unsigned>(std::min(blocks, kSoftmaxBlocksMax)));
+  shape.block = dim3(kSoftmaxThreads);
   return shape;
 }
 
@@ -135,11 +135,12 @@ struct SoftmaxForward {
     T* to = Data<T>(y);
     const bool vectors =
         IsAligned(from) && IsAligned(to) && rows.C % kVector == 0;
-    const auto kernel = rows.C > kWarpClassesMax
-                            ? (vectors ? ForwardKernel<kVector, kThreads, T>
-                                       : ForwardKernel<1, kThreads, T>)
-                            : (vectors ? ForwardKernel<kVector, kWarpThreads, T>
-                                       : ForwardKernel<1, kWarpThreads, T>);
+    const auto kernel =
+        rows.C > kWarpClassesMax
+            ? (vectors ? ForwardKernel<kVector, kSoftmaxThreads, T>
+                       : ForwardKernel<1, kSoftmaxThreads, T>)
+            : (vectors ? ForwardKernel<kVector, kWarpThreads, T>
+                       : ForwardKernel<1, kWarpThreads, T>);
     return base::Launch("SoftmaxForward", kernel, LaunchOf(rows), cuda.stream,
                         rows, from, to);
   }
@@ -159,8 +160,8 @@ struct SoftmaxBackward {
                          rows.C % kVector == 0;
     const auto kernel =
         rows.C > kWarpClassesMax
-            ? (vectors ? BackwardKernel<kVector, kThreads, T>
-                       : BackwardKernel<1, kThreads, T>)
+            ? (vectors ? BackwardKernel<kVector, kSoftmaxThreads, T>
+                       : BackwardKernel<1, kSoftmaxThreads, T>)
             : (vectors ? BackwardKernel<kVector, kWarpThreads, T>
                        : BackwardKernel<1, kWarpThreads, T>);
     return base::Launch("SoftmaxBackward", kernel, LaunchOf(rows), cuda.stream,
