@@ -278,6 +278,32 @@ class CheckStyleTest(unittest.TestCase):
                     ".bazelrc:2: the pattern //nn/add meets no source; write it "
                     "for paths (^nn/ops/) or labels (//nn/ops[:/])")
 
+    def test_copt_patterns_of_merged_sources(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                               "../../third_party/merge/defs.bzl"),
+                  encoding="utf-8") as macro:
+            tree = {"third_party/README.md": "",
+                    "third_party/merge/defs.bzl": macro.read(),
+                    "nn/sub.cc": OWN}
+        option = ("build:tsan --define=merge=1\n"
+                  "build:tsan --per_file_copt=%s@-O1\n")
+        build = ('load("//third_party/merge:defs.bzl", "cc_library")\n'
+                 'cc_library(name = "all", srcs = ["add.cc", "sub.cc"],'
+                 ' hdrs = ["add.h"]%s)\n')
+
+        def files(pattern, apart=""):
+            return dict(tree, **{"nn/BUILD": build % apart,
+                                 ".bazelrc": option % pattern})
+
+        for same in ("(^|/bin/)nn/", "//nn[:/]", "^nn/,/bin/nn/.*_merged0"):
+            self.expect(files(same))
+        self.expect(files("^nn/add", ', apart = ["add.cc"]'))
+        alone = ("nn/BUILD:2: %s is compiled with -O1, and all_merged0.cc, which "
+                 "contains it, with none; write the pattern of .bazelrc as "
+                 "(^|/bin/)nn/, or put the source into `apart`")
+        self.expect(files("^nn/add"), alone % "add.cc")
+        self.expect(files("^nn/"), alone % "add.cc", alone % "sub.cc")
+
     def test_fragment(self):
         def finding(word):
             return ('a comment begins with "%s"; begin with its subject, or with '

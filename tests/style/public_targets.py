@@ -23,6 +23,7 @@ ARCHIVE = "//tools/lib:troupe"
 # Public for the build, not for users: stand-ins that are repositories of their
 # own, and what @debian refers to.
 OF_THE_BUILD = ("//third_party/abseil_tsan:if_tsan",
+                "//third_party/merge:",
                 "//third_party/pch:",
                 "//third_party/remote_coverage_tools:")
 

@@ -28,6 +28,7 @@ host's compiler against //base/cuda/emulated.
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_cuda//:defs.bzl", "CUDA_HOME", "CUDA_MISSING")
+load("//third_party/merge:defs.bzl", "cc_library")
 
 # Hopper (H100, H200) with its own features (wgmma, setmaxnreg). One architecture
 # keeps builds short; a library that wants more says so in `gencode`.
@@ -219,7 +220,7 @@ def _emulated_label(label):
     return label + "_emulated"
 
 def _emulated_library(name, cuda_deps, deps, **kwargs):
-    native.cc_library(
+    cc_library(
         name = name + "_emulated",
         testonly = True,
         target_compatible_with = CUDA_HEADERS,
@@ -303,7 +304,7 @@ def cuda_cc_library(
         their emulated ones.
       **kwargs: visibility, copts, local_defines, ... of both.
     """
-    native.cc_library(
+    cc_library(
         name = name,
         srcs = srcs,
         hdrs = hdrs,

@@ -17,6 +17,8 @@ import glob
 import os
 import sys
 
+# Macros with the name of the native rule that they stand for.
+AS_NATIVE = "//third_party/merge:defs.bzl"
 PUBLIC = "//visibility:public"
 PRIVATE = "//visibility:private"
 
@@ -88,6 +90,9 @@ class _Reader:
         self._default_visibility = [PRIVATE]
         self._execute(os.path.join(package, "BUILD"))
 
+    def read_definitions(self, path):
+        return self._execute(path)
+
     def _execute(self, path):
         """Returns the names that the file defines."""
         with open(os.path.join(self._root, path), encoding="utf-8") as text:
@@ -116,6 +121,8 @@ class _Reader:
                 and getattr(node.value.func, "id", "") == "load"):
             return {}
         label, *wanted = [arg.value for arg in node.value.args]
+        if label == AS_NATIVE:
+            return {}
         path = full_label(self._package, label).lstrip("/").replace(":", "/")
         defined = {}
         if os.path.exists(os.path.join(self._root, path)):
@@ -165,6 +172,11 @@ class _Reader:
         for name in files:
             self._note("exports_files", {"name": name,
                                          "visibility": list(visibility)})
+
+
+def read_definitions(root, path):
+    """Returns the functions and constants of a .bzl file, by name."""
+    return _Reader(root).read_definitions(path)
 
 
 def read_targets(root, packages):

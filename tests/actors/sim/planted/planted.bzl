@@ -14,6 +14,8 @@ The folder has bugs.txt, which says what plant.py changes in which source, and
 bug.h, which names the bugs. One build holds all of them (planted_bug.h).
 """
 
+load("//third_party/merge:defs.bzl", "SEPARATE_ONLY")
+
 _PLANT = "//tests/actors/sim/planted:plant.py"
 
 def _plant(source):
@@ -52,6 +54,8 @@ def planted_bugs_test(name, srcs, planted, deps, tags = [], **kwargs):
         name = name,
         srcs = srcs + [_plant(source) for source in planted],
         linkstatic = True,  # a shared library would use its own sources
+        # Of a merged part the linker would take all or nothing.
+        target_compatible_with = SEPARATE_ONLY,
         tags = tags + ["no_asan"],  # which would name some of the bugs before they do harm
         deps = deps + ["//tests/actors/sim/planted:hunt"],
         **kwargs
