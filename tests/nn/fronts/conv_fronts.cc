@@ -34,7 +34,7 @@ ConvOptions Border(PadMode mode, bool same = false) {
   return options;
 }
 
-std::vector<FrontCase> ImageCases() {
+std::vector<FrontCase> Conv2dCases() {
   return {
       Conv2dCase("grouped", {2, 5, 4, 6}, 4, {3, 3, 1, 1, 1, 1}, Groups(2)),
       Conv2dCase("grouped_pixels", {2, 3, 4, 6}, 9, {1, 1}, Groups(3)),
@@ -121,7 +121,7 @@ std::vector<FrontCase> TransposedCases() {
 }  // namespace
 
 void AddConvFronts(std::vector<FrontCase>& all) {
-  for (const auto& cases : {ImageCases(), SignalCases(), TransposedCases()}) {
+  for (const auto& cases : {Conv2dCases(), SignalCases(), TransposedCases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
 }
