@@ -10,7 +10,7 @@
 namespace troupe::pipeline {
 namespace {
 
-StepTable Parsed(absl::string_view text) {
+StepTable ParsedTable(absl::string_view text) {
   absl::StatusOr<StepTable> table = ParseTable(text);
   EXPECT_TRUE(table.ok()) << table.status();
   return table.ok() ? *table : StepTable{};
@@ -22,7 +22,7 @@ std::string Wrong(const StepTable& table) {
   EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
   return std::string(status.message());
 }
-std::string Wrong(absl::string_view text) { return Wrong(Parsed(text)); }
+std::string Wrong(absl::string_view text) { return Wrong(ParsedTable(text)); }
 
 TEST(ValidateTest, WhatTheProducersMakeIsSound) {
   for (int micro_batches : {1, 2, 5}) {
@@ -106,7 +106,7 @@ TEST(ValidateTest, NeedsThatNothingGives) {
       {SignalKind::kBucketReduced, 7},
   };
   for (const Signal& signal : impossible) {
-    StepTable table = Parsed("F0 LR B0 AR0 UP0");
+    StepTable table = ParsedTable("F0 LR B0 AR0 UP0");
     table.actions[2].needs.push_back(signal);
     EXPECT_EQ(Wrong(table), "schedule: B0 needs a signal that nothing gives");
   }
@@ -119,7 +119,7 @@ TEST(ValidateTest, NeedsThatNothingGives) {
 }
 
 TEST(ValidateTest, NeedsInACircle) {
-  StepTable table = Parsed("F0 LR B0 AR0 UP0");
+  StepTable table = ParsedTable("F0 LR B0 AR0 UP0");
   table.actions[0].needs.push_back({SignalKind::kDone, 2});  // F0 after B0
   EXPECT_EQ(Wrong(table),
             "schedule: these actions can never run: F0 LR B0 AR0 UP0");
@@ -128,7 +128,7 @@ TEST(ValidateTest, NeedsInACircle) {
 // AR1 must not start before AR0, whose bucket waits for AR1. Needs alone have
 // no cycle.
 TEST(ValidateTest, CollectivesInAnOrderThatCannotBe) {
-  StepTable table = Parsed("F0 LR B0 AR0 AR1 UP0 UP1");
+  StepTable table = ParsedTable("F0 LR B0 AR0 AR1 UP0 UP1");
   table.actions[3].needs.push_back({SignalKind::kBucketReduced, 1});
   EXPECT_EQ(Wrong(table),
             "schedule: these actions can never run: AR0 AR1 UP0 UP1");

@@ -2,28 +2,31 @@
 
     for path, line, sentence in build_limits(tree): ...
 
-Every source that a target lists is a compile of the ordinary build and of those
-under sanitizers, and every test is a program to link and to start. Their numbers
-are taken from the BUILD files, by top folder, and compared with the limits in
-tests/style/build_limits.txt.
+Every source that a target lists is a compile of the ordinary build (those of a
+cc_merged_test are compiled in parts), and every test is a program to link and to
+start. Their numbers are taken from the BUILD files, by top folder, and compared
+with the limits in tests/style/build_limits.txt.
 """
 
 import collections
 
 import public_targets
+from public_targets import build_files
 
 LIMITS = "tests/style/build_limits.txt"
 FOLDER_WORDS = ("sources", "tests")
 # A limit is at most this far above the number that it holds.
 ROOM_MAX = 30
+MERGE = build_files.AS_NATIVE[len("//"):].replace(":", "/")
 # Rules that compile nothing.
 _NO_COMPILES = ("exports_files", "filegroup", "genrule", "sh_")
 
 
-def count(targets):
+def count(targets, parts_of=None):
     """Returns {top folder: Counter with the sources and tests of its targets}.
 
     A source that two targets list counts twice, since it is compiled twice.
+    `parts_of` is merged_parts() of third_party/merge, if a target needs it.
     """
     counts = collections.defaultdict(collections.Counter)
     for target in targets:
@@ -31,9 +34,11 @@ def count(targets):
         if target.kind.endswith("_test"):
             folder["tests"] += 1
         if not target.kind.startswith(_NO_COMPILES):
+            sources = target.attributes.get("srcs", [])
+            if target.kind == "cc_merged_test":
+                sources = parts_of(target.name, sources)
             folder["sources"] += sum(
-                source.endswith((".cc", ".cu"))
-                for source in target.attributes.get("srcs", []))
+                source.endswith((".cc", ".cu")) for source in sources)
     return {folder: number for folder, number in counts.items()
             if any(number.values())}
 
@@ -53,7 +58,10 @@ def build_limits(tree):
     if file is None:
         return
     limits = read_limits(file)
-    counts = count(public_targets.targets_of(tree))
+    macros = {}
+    if MERGE in tree.paths:
+        macros = build_files.read_definitions(tree.root, MERGE)
+    counts = count(public_targets.targets_of(tree), macros.get("merged_parts"))
     for folder in sorted(counts.keys() - limits.keys()):
         yield LIMITS, 1, "%s/ has %s; add a line for it" % (
             folder, " and ".join("%d %s" % (counts[folder][word], word)

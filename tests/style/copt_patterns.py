@@ -13,12 +13,12 @@ each of its sources would have alone.
 import os
 import re
 
-import build_files
+import build_limits
 import public_targets
+from public_targets import build_files
 
 FILE = ".bazelrc"
-MERGE = "third_party/merge/defs.bzl"
-MERGE_LABEL = build_files.AS_NATIVE
+MERGE = build_limits.MERGE
 
 
 class CoptLine:
@@ -73,9 +73,10 @@ def merged_parts(tree):
     parts_of = build_files.read_definitions(tree.root, MERGE)["merged_parts"]
     loading = {os.path.dirname(file.path) for file in tree.files
                if os.path.basename(file.path) == "BUILD" and
-               any(MERGE_LABEL in line for _, line in file.numbered())}
+               any(build_files.AS_NATIVE in line for _, line in file.numbered())}
     for target in public_targets.targets_of(tree):
-        if target.kind == "cc_library" and target.package in loading:
+        if (target.kind in ("cc_library", "cc_merged_test")
+                and target.package in loading):
             parts = parts_of(target.name, target.attributes.get("srcs", []),
                              target.attributes.get("apart", []))
             for generated, part in parts.items():

@@ -16,7 +16,7 @@
 namespace troupe::nn {
 namespace {
 
-std::string Names(Module& module) {
+std::string NamesAndShapes(Module& module) {
   return absl::StrJoin(module.Parameters(), " ",
                        [](std::string* out, Parameter* p) {
                          out->append(p->name + p->shape.ToString());
@@ -69,18 +69,18 @@ MultiheadAttention::Options InF64() {
 
 TEST_F(AttentionTest, ParametersHaveTheNamesThatTheFieldUses) {
   MultiheadAttention attention(8, 2);
-  EXPECT_EQ(Names(attention),
+  EXPECT_EQ(NamesAndShapes(attention),
             "in_proj_weight[24, 8] in_proj_bias[24] out_proj.weight[8, 8] "
             "out_proj.bias[8]");
   CausalSelfAttention gpt(8, 4);
-  EXPECT_EQ(Names(gpt),
+  EXPECT_EQ(NamesAndShapes(gpt),
             "c_attn.weight[24, 8] c_attn.bias[24] c_proj.weight[8, 8] "
             "c_proj.bias[8]");
   CausalSelfAttention::Options grouped;
   grouped.kv_heads = 2;
   grouped.bias = false;
   CausalSelfAttention fewer(8, 4, grouped);
-  EXPECT_EQ(Names(fewer), "c_attn.weight[16, 8] c_proj.weight[8, 8]");
+  EXPECT_EQ(NamesAndShapes(fewer), "c_attn.weight[16, 8] c_proj.weight[8, 8]");
 }
 
 TEST_F(AttentionTest, OneTensorIsThreeEqualOnes) {
@@ -161,7 +161,7 @@ TEST_F(AttentionTest, HeadsMustDivideTheWidth) {
 
 TEST_F(AttentionTest, PositionsAreThoseOfTheTable) {
   PositionEmbedding positions(4, 3);
-  EXPECT_EQ(Names(positions), "weight[4, 3]");
+  EXPECT_EQ(NamesAndShapes(positions), "weight[4, 3]");
   EXPECT_EQ(ErrorOf(positions, {2, 4, 3}), "");
   EXPECT_EQ(ErrorOf(positions, {2, 5, 3}),
             "positions take x[N, T, D] and table[P, D] of one dtype with rows "

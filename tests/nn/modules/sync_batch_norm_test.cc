@@ -81,9 +81,9 @@ BatchNorm::Options Options(DType dtype, bool relu) {
 }
 
 // Linear, batch norm with a ReLU in a block with a reference to it, batch norm.
-class Block : public Module {
+class NormBlock : public Module {
  public:
-  explicit Block(DType dtype)
+  explicit NormBlock(DType dtype)
       : norm_(Add<BatchNorm1d>("norm", 5, Options(dtype, /*relu=*/true))) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
     return norm_(ctx, x);
@@ -96,7 +96,7 @@ class Block : public Module {
 std::unique_ptr<Module> MakeModel(DType dtype) {
   auto model = std::make_unique<Sequential>();
   model->Append<Linear>(3, 5, Linear::Options{/*bias=*/true, dtype});
-  model->Append<Block>(dtype);
+  model->Append<NormBlock>(dtype);
   model->Append<BatchNorm1d>(5, Options(dtype, /*relu=*/false));
   return model;
 }
