@@ -4,7 +4,8 @@
 //
 //   bazel run //tests/actors/engine/planted:device_bugs_test -- --table
 //
-// The table of --config=tsan --define=merge=0 lists the races that ThreadSanitizer reports.
+// Options --config=tsan --define=merge=0 add the races that ThreadSanitizer
+// reports.
 
 #include <cstdint>
 #include <cstdio>

@@ -4,7 +4,8 @@
 //
 //   bazel run //tests/nn/kernels/cuda/planted:kernel_bugs_test -- --table
 //
-// With --config=tsan --define=merge=0, the table shows the races that ThreadSanitizer reports.
+// Options --config=tsan --define=merge=0 add the races that ThreadSanitizer
+// reports.
 
 #include <cstdint>
 #include <cstdio>
