@@ -222,7 +222,7 @@ extern const std::unique_ptr<nn::Kernels> kernels;
 namespace rank_context_h {
 using pipeline::GroupId;
 extern const ProcessContext process;
-}
+}  // namespace rank_context_h
 
 namespace report_queue_h {
 extern const std::vector<StepReport> reports;
