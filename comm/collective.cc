@@ -70,8 +70,10 @@ absl::Status CheckLength(const Collective& collective, absl::string_view name,
   if (times == 0) return absl::OkStatus();
   TROUPE_RETURN_IF_ERROR(CheckMemory(collective, name, side));
   const std::int64_t count = collective.counted().numel();
-  // Divides, since a product might wrap around.
-  if (side.numel() % times == 0 && side.numel() / times == count) {
+  // Divides, since a product might wrap around; but not by 1, the common
+  // case, which takes as long as all other checks.
+  if (times == 1 ? side.numel() == count
+                 : side.numel() % times == 0 && side.numel() / times == count) {
     return absl::OkStatus();
   }
   return Invalid(collective, "the ", name, " has ", side.numel(),

@@ -294,9 +294,9 @@ class CheckStyleTest(unittest.TestCase):
                  'cc_library(name = "all", srcs = ["add.cc", "sub.cc"],'
                  ' hdrs = ["add.h"]%s)\n')
 
-        def files(pattern, apart=""):
+        def files(pattern, apart="", lines=option):
             return dict(tree, **{"nn/BUILD": build % apart,
-                                 ".bazelrc": option % pattern})
+                                 ".bazelrc": lines % pattern})
 
         for same in ("(^|/bin/)nn/", "//nn[:/]", "^nn/,/bin/nn/.*_merged0"):
             self.expect(files(same))
@@ -305,7 +305,11 @@ class CheckStyleTest(unittest.TestCase):
                  "contains it, with none; write the pattern of .bazelrc as "
                  "(^|/bin/)nn/, or put the source into `apart`")
         self.expect(files("^nn/add"), alone % "add.cc")
-        self.expect(files("^nn/"), alone % "add.cc", alone % "sub.cc")
+        for default in (option, "build --define=merge=1\n" + option):
+            self.expect(files("^nn/", lines=default),
+                        alone % "add.cc", alone % "sub.cc")
+        self.expect(files("^nn/", lines="build --define=merge=1\n"
+                          + option.replace("merge=1", "merge=0")))
 
     def test_fragment(self):
         def finding(word):

@@ -5,8 +5,8 @@
 Bazel compares each with paths (nn/ops/add.cc) and with labels (//nn/ops:add.cc)
 and says nothing of one that meets neither: so //nn/ops/ does nothing at all.
 
-Under --define=merge=1 a library's sources are compiled in parts
-(third_party/merge), from files in bazel-out. Each part must have the options that
+Under --define=merge=1, which is the default, a library's sources are compiled in
+parts (third_party/merge), from files in bazel-out. Each part must have the options that
 each of its sources would have alone.
 """
 
@@ -83,7 +83,8 @@ def merged_parts(tree):
                 yield target, generated, part
         # A cuda_library (third_party/cuda): for the CPU there is a .cc for each.
         kernels = [source for source in target.attributes.get("srcs", [])
-                   if target.kind == "rule" and source.endswith(".cu")]
+                   if target.kind == "rule" and source.endswith(".cu")
+                   and source not in target.attributes.get("apart", [])]
         for generated in parts_of(target.name + "_emulated",
                                   [source + ".cc" for source in kernels]):
             yield target, generated, ()
@@ -91,15 +92,19 @@ def merged_parts(tree):
 
 def merging_commands(file):
     """[the commands whose lines hold under a configuration that merges]"""
-    lines = [line.split(" ", 1) for _, line in file.numbered() if " " in line]
-    for name, rest in lines:
-        if name.startswith("build:") and "--define=merge=1" in rest:
-            commands = {"build", name}
-            for command, further in lines:
-                if command == name:
-                    commands.update("build:" + used for used in re.findall(
-                        r"--config=(\w+)", further))
-            yield commands
+    lines = {}
+    for _, line in file.numbered():
+        found = re.match(r"(build(?::\w+)?) (.*)", line)
+        if found:
+            lines.setdefault(found.group(1), []).append(found.group(2))
+
+    def defined(name):
+        return re.findall("--define=merge=(.)", " ".join(lines.get(name, [])))
+
+    for name in lines:
+        used = re.findall(r"--config=(\w+)", " ".join(lines[name]))
+        if (defined(name) or defined("build"))[-1:] == ["1"]:
+            yield {"build", name, *("build:" + config for config in used)}
 
 
 def options(lines, names):

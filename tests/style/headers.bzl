@@ -1,8 +1,9 @@
 """Every header compiles alone: an aspect, so that each header is one cached
 action that sees only what its target declares.
 
-A header with a source of its own name is left out: the source begins with it
-(check_style.py), so that the ordinary build has compiled it alone.
+A header whose library has a source of its name gets the precompiled header, as the
+source does, and is quick: the source begins with it (check_style.py), but may stand
+behind others in one compile (third_party/merge), which would hide what it lacks.
 
     bazel build --config=headers //...
 
@@ -17,7 +18,10 @@ load(
     "compile_command",
 )
 
+PRECOMPILED = "third_party/pch/std_pch.h"
+
 def _headers_of(ctx):
+    """Returns (headers with a source of their name, other headers)."""
     files = [
         file
         for attribute in ["hdrs", "srcs"]
@@ -26,12 +30,12 @@ def _headers_of(ctx):
         if file.is_source
     ]
     sources = [file.short_path for file in files if file.extension == "cc"]
-    return [
-        file
-        for file in files
-        if file.extension == "h" and
-           file.short_path[:-len(".h")] + ".cc" not in sources
-    ]
+    with_source, others = [], []
+    for file in files:
+        if file.extension == "h":
+            source = file.short_path[:-len(".h")] + ".cc"
+            (with_source if source in sources else others).append(file)
+    return with_source, others
 
 def _impl(target, ctx):
     if CcInfo not in target or target.label.workspace_name:
@@ -50,14 +54,21 @@ def _impl(target, ctx):
     if must_fail:
         script = 'if "$@" 2>/dev/null; then echo "%s: a header compiles alone, but is tagged not_self_contained" >&2; exit 1; fi; touch "$DONE"' % target.label
 
+    with_source, others = _headers_of(ctx)
+    precompiled = []
+    if with_source and PRECOMPILED in [
+        file.short_path
+        for file in context.headers.to_list()
+    ]:
+        precompiled = ["-include", PRECOMPILED]
     outputs = []
-    for header in _headers_of(ctx):
+    for header in with_source + others:
         done = ctx.actions.declare_file(
             "_headers/%s/%s.ok" % (target.label.name, header.basename),
         )
         ctx.actions.run_shell(
             command = script,
-            arguments = command + [
+            arguments = command + (precompiled if header in with_source else []) + [
                 "-w",
                 "-fsyntax-only",
                 "-include",

@@ -238,6 +238,7 @@ def cuda_library(
         deps = [],
         cuda_deps = [],
         gencode = GENCODE_DEFAULT,
+        apart = [],
         **kwargs):
     """Compiles .cu files, by nvcc and for the CPU; see the top of this file.
 
@@ -249,6 +250,8 @@ def cuda_library(
       cuda_deps: libraries made by these macros; the emulated target depends on
         their emulated ones.
       gencode: nvcc's -gencode values, one per architecture.
+      apart: those of `srcs` that are compiled alone for the CPU, too
+        (//third_party/merge).
       **kwargs: visibility, copts and local_defines of nvcc, ...
     """
     _cuda_library(
@@ -262,9 +265,8 @@ def cuda_library(
     )
 
     # The host's compiler takes no .cu: a source of one line includes it.
-    sources = []
-    for src in srcs:
-        source = src.replace(".cu", "_emulated.cc")
+    sources = {src: src.replace(".cu", "_emulated.cc") for src in srcs}
+    for src, source in sources.items():
         native.genrule(
             name = "%s_emulated_%s" % (name, source.replace(".", "_")),
             outs = [source],
@@ -273,13 +275,13 @@ def cuda_library(
                 src,
             ),
         )
-        sources.append(source)
     _emulated_library(
         name,
         cuda_deps,
         deps,
-        srcs = sources,
+        srcs = sources.values(),
         hdrs = hdrs,
+        apart = [sources[src] for src in apart],
         textual_hdrs = srcs,
         copts = _EMULATED_COPTS,
         local_defines = kwargs.get("local_defines", []),

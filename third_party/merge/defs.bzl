@@ -28,22 +28,16 @@ The sources become parts of at most SOURCES_MAX, and each part is one generated 
 NAME_merged0.cc, NAME_merged1.cc, ... with the text of its sources. Errors and stack
 traces have the path and the line of the source.
 
-cc_library merges under --define=merge=1 only, which the sanitizers' configurations
-set (.bazelrc): the ordinary build compiles one source at a time, so that an edit
-recompiles one. cc_merged_test always merges: one program of small tests.
+cc_library merges under --define=merge=1 only, which .bazelrc sets; without it an edit
+recompiles one source. cc_merged_test always merges: one program of small tests.
 
 So the unnamed namespaces of a target's sources are one: the names in them must
 differ. A source stays apart if --per_file_copt in .bazelrc gives it other options
-than its neighbours; copt_patterns.py in tests/style checks that.
+than its neighbours; copt_patterns.py in tests/style checks that. It stays apart, too,
+if a test replaces it (planted_bugs_test): of a part the linker takes all or nothing.
 """
 
 SOURCES_MAX = 8
-
-# target_compatible_with of a test that replaces single sources of a library.
-SEPARATE_ONLY = select({
-    "//third_party/merge:enabled": ["@platforms//:incompatible"],
-    "//conditions:default": [],
-})
 
 # The text of each source, after its path for the compiler's messages.
 _MERGE = "awk 'FNR == 1 { print \"#line 1 \\\"\" FILENAME \"\\\"\" } 1' %s >$(location %s)"

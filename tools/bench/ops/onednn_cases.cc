@@ -25,7 +25,7 @@ absl::Status Sgemm(char ta, char tb, std::int64_t m, std::int64_t n,
   return absl::OkStatus();
 }
 
-OpBenchCase LinearCase(const Line& line, nn::Kernels& k) {
+OpBenchCase OneDnnLinear(const Line& line, nn::Kernels& k) {
   const std::int64_t N = line.n[0], K = line.n[1], M = line.n[2];
   Tensor tx = Numbers({N, K}, k), tw = Numbers({M, K}, k);
   Tensor ty = Numbers({N, M}, k);
@@ -74,7 +74,7 @@ void FitWeights(const memory& plain, const memory::desc& any, bool written,
   (written ? p.reorder_last : p.reorder_first) = true;
 }
 
-OpBenchCase ConvCase(const Line& line, nn::Kernels& k) {
+OpBenchCase OneDnnConv(const Line& line, nn::Kernels& k) {
   const std::int64_t N = line.n[0], H = line.n[1], C = line.n[2];
   const std::int64_t O = line.n[3], S = line.n[4];
   const std::int64_t stride = line.n[5], pad = line.n[6];
@@ -130,8 +130,8 @@ absl::StatusOr<OpBenchCase> MakeOneDnnCase(const std::string& text,
   const Line line(text);
   OpBenchCase c;
   try {
-    if (line.Is("linear", 3)) c = LinearCase(line, kernels);
-    if (line.Is("conv", 7)) c = ConvCase(line, kernels);
+    if (line.Is("linear", 3)) c = OneDnnLinear(line, kernels);
+    if (line.Is("conv", 7)) c = OneDnnConv(line, kernels);
   } catch (const dnnl::error& error) {
     return absl::InternalError(error.what());
   }

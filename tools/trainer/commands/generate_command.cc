@@ -17,7 +17,7 @@
 namespace troupe::tools {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kGenerateHelp[] =
     R"(trainer generate --checkpoint=DIR [--config=FILE] [options]
 
 Prints a prompt and what the language model of a checkpoint says next, token by
@@ -54,7 +54,7 @@ The same by two ranks, of a model that was cut as it is here or in another way:
       --set mesh.pp=2
 )";
 
-constexpr char kRunName[] = "char_gpt";
+constexpr char kGenerateRun[] = "char_gpt";
 constexpr int kTokensMax = 1'000'000;
 constexpr int kSeedMax = 2'147'483'647;
 constexpr int kTopKMax = 1'000'000'000;
@@ -96,7 +96,7 @@ int RunGenerate(const std::vector<std::string>& arguments,
 
 }  // namespace
 
-std::string GenerateHelp() { return kHelp; }
+std::string GenerateHelp() { return kGenerateHelp; }
 
 absl::StatusOr<GenerateRequest> ParseGenerate(
     const std::vector<std::string>& arguments) {
@@ -104,7 +104,7 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
   int top_k = 0;
   int seed = 0;
   OptionsReader reader("generate");
-  DeclareSavedRun(reader, kRunName, request.run);
+  DeclareSavedRun(reader, kGenerateRun, request.run);
   reader.Text("--prompt=ROMEO:", &request.prompt);
   reader.Number("--tokens=200", 1, kTokensMax, &request.tokens);
   reader.Real("--temperature=0.8", 0, kTemperatureMax,
@@ -118,7 +118,7 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
   if (request.help) return request;
   request.sampling.top_k = top_k;
   request.sampling.seed = static_cast<std::uint64_t>(seed);
-  TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kRunName));
+  TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kGenerateRun));
   if (request.prompt.empty()) {
     return absl::InvalidArgumentError(
         "--prompt=: a text begins with at least one character");

@@ -22,7 +22,7 @@
 namespace troupe::tools {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kPredictHelp[] =
     R"(trainer predict --checkpoint=DIR [--config=FILE] [options] IMAGE...
 
 Prints the likeliest classes of images (JPEG or PNG), by the model of a
@@ -44,7 +44,7 @@ For example:
   trainer predict --config=photos.toml --checkpoint=checkpoints/photos/best *.jpg
 )";
 
-constexpr char kRunName[] = "photos";
+constexpr char kPredictRun[] = "photos";
 
 absl::StatusOr<data::DataSplits> OpenImages(const LoadedConfig& loaded,
                                             base::FileSystem& files) {
@@ -118,20 +118,20 @@ int RunPredict(const std::vector<std::string>& arguments,
 
 }  // namespace
 
-std::string PredictHelp() { return kHelp; }
+std::string PredictHelp() { return kPredictHelp; }
 
 absl::StatusOr<PredictRequest> ParsePredict(
     const std::vector<std::string>& arguments) {
   PredictRequest request;
   OptionsReader reader("predict");
-  DeclareSavedRun(reader, kRunName, request.run);
+  DeclareSavedRun(reader, kPredictRun, request.run);
   reader.Number("--top=3", 1, 1 << 16, &request.top);
   reader.Number("--threads=2", 1, 1024, &request.threads);
   reader.Others(&request.paths);
   Arguments left(arguments);
   TROUPE_ASSIGN_OR_RETURN(request.help, reader.Read(left));
   if (request.help) return request;
-  TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kRunName));
+  TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kPredictRun));
   if (!request.paths.empty()) return request;
   return absl::InvalidArgumentError(
       "no image is given; write its file behind the options");

@@ -22,7 +22,7 @@ using nn::Context;
 using nn::Tensor;
 using nn::ops::LossFn;
 
-constexpr char kAuto[] = "auto";
+constexpr char kFromData[] = "auto";
 constexpr char kMean[] = "mean";
 constexpr char kSum[] = "sum";
 
@@ -103,7 +103,7 @@ LossFn Plain(const LossConfig& /*config*/) {
 
 enum class Targets { kClasses, kNumbers };
 
-struct Kind {
+struct LossKind {
   const char* name;
   Targets targets;
   std::vector<std::string> keys;  // keys that only this kind uses
@@ -112,10 +112,10 @@ struct Kind {
   absl::Status (*check)(const LoadedConfig& loaded, const SampleSpec& sample);
 };
 
-// Returns the table of losses. kAuto stands for the first one that takes the
-// targets of the data.
-const std::vector<Kind>& Kinds() {
-  static const auto* const kinds = new std::vector<Kind>{
+// Returns the table of losses. kFromData stands for the first one that takes
+// the targets of the data.
+const std::vector<LossKind>& LossKinds() {
+  static const auto* const kinds = new std::vector<LossKind>{
       {"cross_entropy",
        Targets::kClasses,
        {"label_smoothing", "ignore_index", "class_weights"},
@@ -130,22 +130,22 @@ const std::vector<Kind>& Kinds() {
   return *kinds;
 }
 
-const Kind& KindOf(const LossConfig& config, bool classification) {
-  if (config.kind != kAuto) return KindNamed(Kinds(), config.kind);
+const LossKind& KindOf(const LossConfig& config, bool classification) {
+  if (config.kind != kFromData) return KindNamed(LossKinds(), config.kind);
   const Targets targets =
       classification ? Targets::kClasses : Targets::kNumbers;
-  return *std::find_if(Kinds().begin(), Kinds().end(), [&](const Kind& kind) {
-    return kind.targets == targets;
-  });
+  return *std::find_if(
+      LossKinds().begin(), LossKinds().end(),
+      [&](const LossKind& kind) { return kind.targets == targets; });
 }
 
 Names KindChoices() {
-  Names names = KindNames(Kinds());
-  names.insert(names.begin(), kAuto);
+  Names names = KindNames(LossKinds());
+  names.insert(names.begin(), kFromData);
   return names;
 }
 
-constexpr ConfigKey kKeys[] = {
+constexpr ConfigKey kLossKeys[] = {
     {"loss.kind", Field<&C::loss, &LossConfig::kind>(), OneOf(KindChoices),
      "The loss: \"cross_entropy\" of samples with classes; of targets of "
      "numbers "
@@ -181,10 +181,10 @@ constexpr ConfigKey kKeys[] = {
 
 }  // namespace
 
-absl::Span<const ConfigKey> LossKeys() { return kKeys; }
+absl::Span<const ConfigKey> LossKeys() { return kLossKeys; }
 
 absl::Status CheckLoss(const LoadedConfig& loaded, const SampleSpec& sample) {
-  const Kind& kind = KindOf(loaded.config.loss, sample.is_classification());
+  const LossKind& kind = KindOf(loaded.config.loss, sample.is_classification());
   const bool takes_classes = kind.targets == Targets::kClasses;
   if (takes_classes != sample.is_classification()) {
     return ErrorAt(
@@ -196,7 +196,7 @@ absl::Status CheckLoss(const LoadedConfig& loaded, const SampleSpec& sample) {
                                      "data has classes"));
   }
   TROUPE_RETURN_IF_ERROR(
-      CheckKeysOfKind(loaded, LoadedConfig(), "loss", Kinds(), kind.name));
+      CheckKeysOfKind(loaded, LoadedConfig(), "loss", LossKinds(), kind.name));
   return kind.check == nullptr ? absl::OkStatus() : kind.check(loaded, sample);
 }
 

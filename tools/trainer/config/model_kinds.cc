@@ -34,7 +34,7 @@ struct Wanted {
 
 enum class Takes { kNumbers, kImages, kTokens };
 
-struct Kind {
+struct ModelKind {
   const char* name;
   Takes takes;
   ModelOr (*make)(const Wanted& wanted);
@@ -111,7 +111,7 @@ ModelOr MakeVit(const Wanted& wanted) {
   return nn::MakeVit(options);
 }
 
-constexpr Kind kKinds[] = {
+constexpr ModelKind kModelKinds[] = {
     {"lenet", Takes::kImages,
      [](const Wanted& w) -> ModelOr {
        return nn::MakeLeNet(w.spec.input_shape, w.outputs, w.config.options);
@@ -142,9 +142,9 @@ constexpr Kind kKinds[] = {
     {"vit_base", Takes::kImages, MakeVit},
 };
 
-constexpr ConfigKey kKeys[] = {
+constexpr ConfigKey kModelKeys[] = {
     {"model.kind", Field<&C::model, &ModelConfig::kind>(),
-     OneOf([] { return KindNames(kKinds); }),
+     OneOf([] { return KindNames(kModelKinds); }),
      "The network: \"lenet\" (convolutions, for images of at least 16x16), "
      "\"mlp\" (linear layers with ReLU), \"linear\" (one linear layer); "
      "\"resnet18\", \"resnet34\", \"resnet50\", \"resnet101\", \"vgg11\", "
@@ -276,12 +276,12 @@ std::string Misfit(Takes takes, const data::SampleSpec& spec) {
 
 }  // namespace
 
-absl::Span<const ConfigKey> ModelKeys() { return kKeys; }
+absl::Span<const ConfigKey> ModelKeys() { return kModelKeys; }
 
 absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModelOfKind(
     const ModelConfig& config, const data::SampleSpec& spec,
     std::int64_t outputs) {
-  for (const Kind& kind : kKinds) {
+  for (const ModelKind& kind : kModelKinds) {
     if (config.kind != kind.name) continue;
     const std::string misfit = Misfit(kind.takes, spec);
     if (!misfit.empty()) return absl::InvalidArgumentError(misfit);

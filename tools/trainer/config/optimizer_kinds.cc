@@ -113,7 +113,7 @@ Made Make(const TrainerConfig& config) {
 
 // A kind of optimizer. Its defaults are PyTorch's, or the paper's if PyTorch
 // does not have it.
-struct Kind {
+struct OptimizerKind {
   const char* name;
   struct {
     double lr, weight_decay, momentum, eps;
@@ -122,8 +122,8 @@ struct Kind {
   Made (*make)(const TrainerConfig& config);
 };
 
-const std::vector<Kind>& Kinds() {
-  static const auto* const kinds = new std::vector<Kind>{
+const std::vector<OptimizerKind>& OptimizerKinds() {
+  static const auto* const kinds = new std::vector<OptimizerKind>{
       {"sgd",
        {0.01, 0, 0, 1e-8},
        {"momentum", "dampening", "nesterov"},
@@ -162,9 +162,9 @@ constexpr KeyField Schedule() {
                    kField>();
 }
 
-constexpr ConfigKey kKeys[] = {
+constexpr ConfigKey kOptimizerKeys[] = {
     {"optimizer.kind", Optimizer<&OptimizerConfig::kind>(),
-     OneOf([] { return KindNames(Kinds()); }),
+     OneOf([] { return KindNames(OptimizerKinds()); }),
      "The optimizer, as torch.optim has it: \"sgd\", \"adam\" or \"adamw\"; or "
      "\"lamb\" or \"lars\", for large batches.",
      "\"adamw\""},
@@ -282,11 +282,11 @@ constexpr ConfigKey kKeys[] = {
 
 }  // namespace
 
-absl::Span<const ConfigKey> OptimizerKeys() { return kKeys; }
+absl::Span<const ConfigKey> OptimizerKeys() { return kOptimizerKeys; }
 
 void FillOptimizerDefaults(LoadedConfig& loaded) {
   OptimizerConfig& config = loaded.config.optimizer;
-  const auto& defaults = KindNamed(Kinds(), config.kind).defaults;
+  const auto& defaults = KindNamed(OptimizerKinds(), config.kind).defaults;
   if (!loaded.IsSet("optimizer.lr")) config.lr = defaults.lr;
   if (!loaded.IsSet("optimizer.weight_decay")) {
     config.weight_decay = defaults.weight_decay;
@@ -300,18 +300,20 @@ absl::Status CheckOptimizer(const LoadedConfig& loaded) {
   LoadedConfig defaults;
   defaults.config.optimizer.kind = config.kind;
   FillOptimizerDefaults(defaults);
-  TROUPE_RETURN_IF_ERROR(
-      CheckKeysOfKind(loaded, defaults, "optimizer", Kinds(), config.kind));
+  TROUPE_RETURN_IF_ERROR(CheckKeysOfKind(loaded, defaults, "optimizer",
+                                         OptimizerKinds(), config.kind));
   if (config.betas.size() != 2) {
     return ErrorAt(loaded, {"optimizer.betas"},
                    "optimizer.betas takes two numbers, such as [0.9, 0.999]");
   }
-  const Kind& kind = KindNamed(Kinds(), config.kind);
+  const OptimizerKind& kind = KindNamed(OptimizerKinds(), config.kind);
   return AtKeys(loaded, kind.make(loaded.config).status);
 }
 
 actors::OptimizerFactory OptimizerOf(const TrainerConfig& config) {
-  return KindNamed(Kinds(), config.optimizer.kind).make(config).factory;
+  return KindNamed(OptimizerKinds(), config.optimizer.kind)
+      .make(config)
+      .factory;
 }
 
 }  // namespace troupe::tools

@@ -18,7 +18,6 @@ namespace {
 
 using pipeline::PlanOptions;
 
-constexpr char kAuto[] = "auto";
 constexpr char kSearch[] = "search";
 constexpr char kMeasured[] = "measured";
 constexpr std::int64_t kGridBytesMax = 64 << 20;

@@ -26,7 +26,7 @@ constexpr KeyField kSaveMinutes = {
     [] { return base::FieldName<&CheckpointOptions::every_time>(); },
 };
 
-constexpr ConfigKey kKeys[] = {
+constexpr ConfigKey kRunKeys[] = {
     {"checkpoint.dir",
      Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::dir>(), kAny,
      "Folder for checkpoints; empty means none are written.",
@@ -147,6 +147,6 @@ constexpr ConfigKey kKeys[] = {
 
 }  // namespace
 
-absl::Span<const ConfigKey> RunKeys() { return kKeys; }
+absl::Span<const ConfigKey> RunKeys() { return kRunKeys; }
 
 }  // namespace troupe::tools

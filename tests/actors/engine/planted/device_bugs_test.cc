@@ -4,7 +4,7 @@
 //
 //   bazel run //tests/actors/engine/planted:device_bugs_test -- --table
 //
-// Options --config=tsan --define=merge=0 add the races that ThreadSanitizer
+// Options --config=tsan add the races that ThreadSanitizer
 // reports.
 
 #include <cstdint>

@@ -14,8 +14,6 @@ The folder has bugs.txt, which says what plant.py changes in which source, and
 bug.h, which names the bugs. One build holds all of them (planted_bug.h).
 """
 
-load("//third_party/merge:defs.bzl", "SEPARATE_ONLY")
-
 _PLANT = "//tests/actors/sim/planted:plant.py"
 
 def _plant(source):
@@ -39,7 +37,8 @@ def _plant(source):
     return copy
 
 def planted_bugs_test(name, srcs, planted, deps, tags = [], **kwargs):
-    """The linker takes the copies instead of the sources in the libraries.
+    """The linker takes the copies instead of the sources in the libraries, where
+    those are `apart` (//third_party/merge).
 
     Args:
       name: of the test.
@@ -54,8 +53,6 @@ def planted_bugs_test(name, srcs, planted, deps, tags = [], **kwargs):
         name = name,
         srcs = srcs + [_plant(source) for source in planted],
         linkstatic = True,  # a shared library would use its own sources
-        # Of a merged part the linker would take all or nothing.
-        target_compatible_with = SEPARATE_ONLY,
         tags = tags + ["no_asan"],  # which would name some of the bugs before they do harm
         deps = deps + ["//tests/actors/sim/planted:hunt"],
         **kwargs
