@@ -5,12 +5,15 @@
 //
 // The format follows from the first bytes of a file, not from its name. All
 // images become RGB with 8 bits, as in PIL's convert("RGB"): grey is repeated,
-// alpha dropped, of 16 bits the upper 8 are kept, CMYK is multiplied out.
-// Colour profiles, gamma and EXIF's orientation are ignored.
+// alpha dropped, CMYK multiplied out. Of 16 bits the upper 8 are kept; PIL does
+// so for colours, but clips plain grey at 255 (its mode "I;16"), which makes
+// most of such an image white. Colour profiles, gamma and EXIF's orientation
+// are ignored, and so is everything else in a file that has no pixels.
 //
-// It uses libjpeg-turbo (its TurboJPEG interface, which needs no longjmp) and
-// libspng. Files are not trusted: the size that a header declares is checked
-// before memory is allocated. Threads: any number may decode at once.
+// It uses libjpeg-turbo (libjpeg's interface, since TurboJPEG reports only the
+// first of several warnings) and libspng. Files are not trusted: the size that
+// a header declares is checked before memory is allocated. Threads: any number
+// may decode at once.
 
 #ifndef DATA_IMAGES_DECODE_H_
 #define DATA_IMAGES_DECODE_H_
@@ -27,7 +30,7 @@ namespace troupe::data {
 inline constexpr std::int64_t kImageChannels = 3;
 // Limit on the pixels of an image, height * width: 200 MB when decoded.
 inline constexpr std::int64_t kImagePixelsMax = std::int64_t{1} << 26;
-// Limit on the scans of a progressive JPEG (TurboJPEG's own); real ones have
+// Limit on the scans of a progressive JPEG (as in TurboJPEG); real ones have
 // some ten. Without a limit a small file could take minutes.
 inline constexpr int kJpegScansMax = 500;
 
@@ -44,6 +47,7 @@ struct Image {
 // Errors name `name`.
 //   kInvalidArgument:   neither JPEG nor PNG.
 //   kDataLoss:          damaged or truncated; says what the library found.
+//   kUnimplemented:     a JPEG that libjpeg-turbo does not decode (12 bits).
 //   kResourceExhausted: more than kImagePixelsMax pixels.
 absl::StatusOr<Image> DecodeImage(absl::Span<const std::uint8_t> bytes,
                                   absl::string_view name);

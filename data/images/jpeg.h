@@ -3,8 +3,10 @@
 //   if (IsJpeg(bytes)) return DecodeJpeg(bytes, name);
 //
 // It uses the slow, exact DCT and smooth upsampling, the defaults of PIL, which
-// give the same bits with and without SIMD. A file that ends early is an error;
-// stray bytes between its parts are not. Errors: see DecodeImage().
+// give the same bits with and without SIMD. Each warning of the library counts:
+// one after which a pixel may be missing or wrong is an error; stray bytes in
+// front of a marker, wrong parameters that decoding does not need and
+// a missing marker at the end are not. Errors: see DecodeImage().
 
 #ifndef DATA_IMAGES_JPEG_H_
 #define DATA_IMAGES_JPEG_H_

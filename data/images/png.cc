@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -20,9 +21,47 @@ struct Free {
   void operator()(spng_ctx* png) const { spng_ctx_free(png); }
 };
 
+// Length, type and checksum of a chunk, around its content.
+constexpr std::size_t kChunkFrameBytes = 12;
+
 absl::Status Damaged(int error, absl::string_view name) {
   return absl::DataLossError(
-      absl::StrCat(name, ": damaged PNG: ", spng_strerror(error)));
+      absl::StrCat(name, ": damaged PNG: ", spng_strerror(error),
+                   "; replace it by a whole copy or remove it"));
+}
+
+// Returns whether a chunk of this type has no pixels: a lower-case first letter
+// says that decoders may pass over it (PNG specification, 5.4).
+bool IsAncillary(std::uint8_t first_letter) {
+  return first_letter >= 'a' && first_letter <= 'z';
+}
+
+// Returns the file without its ancillary chunks (texts, EXIF, profiles), of
+// which neither sizes nor damage matter. Broken frames are kept, so that the
+// decoder finds them.
+std::vector<std::uint8_t> CriticalChunks(absl::Span<const std::uint8_t> bytes) {
+  std::vector<std::uint8_t> kept;
+  kept.reserve(bytes.size());
+  std::size_t at = std::size(kSignature);
+  kept.assign(bytes.begin(), bytes.begin() + at);
+  while (at < bytes.size()) {
+    const std::size_t rest = bytes.size() - at;
+    std::size_t size = rest;
+    if (rest >= kChunkFrameBytes) {
+      const std::uint8_t* b = bytes.data() + at;
+      const std::size_t length = std::size_t{b[0]} << 24 |
+                                 std::size_t{b[1]} << 16 |
+                                 std::size_t{b[2]} << 8 | b[3];
+      size = std::min(rest, length + kChunkFrameBytes);
+    }
+    const bool has_pixels =
+        rest < kChunkFrameBytes || !IsAncillary(bytes[at + 4]);
+    if (has_pixels) {
+      kept.insert(kept.end(), bytes.begin() + at, bytes.begin() + at + size);
+    }
+    at += size;
+  }
+  return kept;
 }
 
 }  // namespace
@@ -38,13 +77,12 @@ absl::StatusOr<Image> DecodePng(absl::Span<const std::uint8_t> bytes,
   const std::unique_ptr<spng_ctx, Free> png(spng_ctx_new(0));
   if (png == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(name, ": libspng has no memory to decode it"));
+        absl::StrCat(name,
+                     ": libspng has no memory to decode it; decode "
+                     "fewer images at once, or a smaller one"));
   }
-  int error =
-      spng_set_chunk_limits(png.get(), kPngChunkBytesMax, kPngChunkBytesMax);
-  if (error == 0) {
-    error = spng_set_png_buffer(png.get(), bytes.data(), bytes.size());
-  }
+  const std::vector<std::uint8_t> kept = CriticalChunks(bytes);
+  int error = spng_set_png_buffer(png.get(), kept.data(), kept.size());
   spng_ihdr header{};
   if (error == 0) error = spng_get_ihdr(png.get(), &header);
   if (error != 0) return Damaged(error, name);

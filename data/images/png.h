@@ -3,7 +3,8 @@
 //   if (IsPng(bytes)) return DecodePng(bytes, name);
 //
 // It accepts every colour type, bit depth and interlacing, and verifies
-// checksums. Errors: see DecodeImage().
+// checksums of the chunks that have the pixels. It passes over all others.
+// Errors: see DecodeImage().
 
 #ifndef DATA_IMAGES_PNG_H_
 #define DATA_IMAGES_PNG_H_
@@ -14,10 +15,6 @@
 #include "data/images/decode.h"
 
 namespace troupe::data {
-
-// Limit on one chunk besides the image itself, and on the chunks that libspng
-// keeps together.
-inline constexpr std::int64_t kPngChunkBytesMax = 4 << 20;
 
 // Whether `bytes` begin with PNG's signature.
 bool IsPng(absl::Span<const std::uint8_t> bytes);

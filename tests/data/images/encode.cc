@@ -11,13 +11,14 @@ namespace troupe::data {
 namespace {
 
 Bytes Compress(std::int64_t height, std::int64_t width, TJPF format,
-               const std::uint8_t* pixels, TJSAMP sampling, int quality) {
+               const std::uint8_t* pixels, TJSAMP sampling, int quality,
+               int flags = 0) {
   const tjhandle jpeg = tjInitCompress();
   unsigned char* out = nullptr;
   unsigned long size = 0;
   EXPECT_EQ(tjCompress2(jpeg, pixels, static_cast<int>(width), 0,
                         static_cast<int>(height), format, &out, &size, sampling,
-                        quality, TJFLAG_ACCURATEDCT),
+                        quality, TJFLAG_ACCURATEDCT | flags),
             0)
       << tjGetErrorStr2(jpeg);
   Bytes bytes(out, out + size);
@@ -57,6 +58,11 @@ Image Plain(std::int64_t height, std::int64_t width, std::uint8_t red,
 Bytes EncodeJpeg(const Image& image, int quality) {
   return Compress(image.height, image.width, TJPF_RGB, image.pixels.data(),
                   TJSAMP_420, quality);
+}
+
+Bytes EncodeProgressiveJpeg(const Image& image, int quality) {
+  return Compress(image.height, image.width, TJPF_RGB, image.pixels.data(),
+                  TJSAMP_444, quality, TJFLAG_PROGRESSIVE);
 }
 
 Bytes EncodeCmykJpeg(std::int64_t height, std::int64_t width,

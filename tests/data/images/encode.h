@@ -23,6 +23,7 @@ Image Plain(std::int64_t height, std::int64_t width, std::uint8_t red,
             std::uint8_t green, std::uint8_t blue);
 
 Bytes EncodeJpeg(const Image& image, int quality);
+Bytes EncodeProgressiveJpeg(const Image& image, int quality);
 // Encodes a JPEG file with the colours of a printer, from [H, W, 4] bytes.
 Bytes EncodeCmykJpeg(std::int64_t height, std::int64_t width,
                      const Bytes& cmyk);
