@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/foreign_format.h"
 
 namespace troupe::data {
 namespace {
@@ -17,6 +18,19 @@ std::vector<std::string> FilesOf(Cifar10Part part) {
   if (part == Cifar10Part::kTest) return {"test_batch.bin"};
   return {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
           "data_batch_4.bin", "data_batch_5.bin"};
+}
+
+// Returns the error of a file that has something else than records. `found`
+// names the first sign of that.
+absl::Status NotRecords(absl::Span<const std::uint8_t> bytes,
+                        absl::string_view name, absl::string_view found) {
+  TROUPE_RETURN_IF_ERROR(base::RefuseForeignFormat(
+      absl::string_view(reinterpret_cast<const char*>(bytes.data()),
+                        bytes.size()),
+      name, "not records of CIFAR-10's binary version"));
+  return absl::DataLossError(
+      absl::StrCat(name, ": ", found,
+                   "; replace it by a file of CIFAR-10's binary version"));
 }
 
 // Returns the files of `part`, with their folder.
@@ -35,16 +49,17 @@ absl::Status CheckRecords(absl::Span<const std::uint8_t> bytes,
                           absl::string_view name) {
   const std::int64_t size = static_cast<std::int64_t>(bytes.size());
   if (size == 0 || size % kCifar10RecordBytes != 0) {
-    return absl::DataLossError(absl::StrCat(
-        name, ": truncated at byte ", size, ": records have ",
-        kCifar10RecordBytes, " bytes, the last one begins at byte ",
-        size - size % kCifar10RecordBytes));
+    return NotRecords(bytes, name,
+                      absl::StrCat("truncated at byte ", size,
+                                   ": records have ", kCifar10RecordBytes,
+                                   " bytes, the last one begins at byte ",
+                                   size - size % kCifar10RecordBytes));
   }
   for (std::int64_t i = 0; i < size; i += kCifar10RecordBytes) {
     if (bytes[i] >= kCifar10Classes) {
-      return absl::DataLossError(absl::StrCat(name, ": label ", bytes[i],
-                                              " at byte ", i, " is not below ",
-                                              kCifar10Classes));
+      return NotRecords(bytes, name,
+                        absl::StrCat("label ", bytes[i], " at byte ", i,
+                                     " is not below ", kCifar10Classes));
     }
   }
   return absl::OkStatus();

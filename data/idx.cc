@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/foreign_format.h"
 #include "data/gzip.h"
 
 namespace troupe::data {
@@ -41,6 +42,10 @@ std::string TypeName(std::uint8_t type) {
 
 absl::Status CheckMagic(absl::Span<const std::uint8_t> bytes,
                         absl::string_view name) {
+  TROUPE_RETURN_IF_ERROR(base::RefuseForeignFormat(
+      absl::string_view(reinterpret_cast<const char*>(bytes.data()),
+                        bytes.size()),
+      name, "not an IDX file"));
   if (bytes.size() < kMagicBytes) {
     return absl::DataLossError(absl::StrCat(
         name, ": truncated at byte ", bytes.size(), " of the magic number"));

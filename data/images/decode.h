@@ -45,7 +45,8 @@ struct Image {
 };
 
 // Errors name `name`.
-//   kInvalidArgument:   neither JPEG nor PNG.
+//   kInvalidArgument:   neither JPEG nor PNG; names the format if it is known
+//                       (base/foreign_format.h).
 //   kDataLoss:          damaged or truncated; says what the library found.
 //   kUnimplemented:     a JPEG that libjpeg-turbo does not decode (12 bits).
 //   kResourceExhausted: more than kImagePixelsMax pixels.

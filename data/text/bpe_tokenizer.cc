@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "base/foreign_format.h"
 #include "data/text/gpt2_split.h"
 #include "data/text/utf8.h"
 #include "data/text/vocabulary_file.h"
@@ -252,6 +253,8 @@ absl::StatusOr<TokenizerPtr> ParseBpeTokenizer(absl::string_view vocabulary,
     return Damaged(kVocabularyName,
                    absl::StrCat("no token stands for the byte ", byte));
   }
+  TROUPE_RETURN_IF_ERROR(base::RefuseForeignFormat(
+      merges, kMergesName, "not the merges of a tokenizer"));
   TROUPE_ASSIGN_OR_RETURN(Merges parsed, ParseMerges(merges, numbers));
   return TokenizerPtr(std::make_shared<BpeTokenizer>(std::move(bytes), of_byte,
                                                      std::move(parsed)));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "base/foreign_format.h"
 #include "data/text/bpe_tokenizer.h"
 #include "data/text/byte_tokenizer.h"
 #include "data/text/char_tokenizer.h"
@@ -90,6 +91,14 @@ absl::StatusOr<TextSplits> SplitTokens(const TokenSourcePtr& tokens,
   return splits;
 }
 
+// Refuses files that are certainly no text. Other bytes may be one, of the
+// tokenizer "bytes".
+absl::Status CheckIsText(absl::string_view bytes, const std::string& path) {
+  const auto format = base::RecogniseFormat(bytes);
+  if (!format.has_value() || format->is_text) return absl::OkStatus();
+  return base::RefuseForeignFormat(bytes, path, "not a text");
+}
+
 // Opens the files of a folder; the test part is null if it has none.
 struct TokenFiles {
   TokenSourcePtr train;
@@ -168,6 +177,7 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
   if (!path.empty()) {
     TROUPE_ASSIGN_OR_RETURN(read,
                             base::ReadWholeFile(files, path, kTextBytesMax));
+    TROUPE_RETURN_IF_ERROR(CheckIsText(read, path));
     text = read;
   }
   TROUPE_ASSIGN_OR_RETURN(TokenizerPtr tokenizer,

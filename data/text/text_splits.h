@@ -71,7 +71,7 @@ absl::StatusOr<TokenizerPtr> OpenTokenizer(base::FileSystem& files,
 
 // Opens the text file `path`, or EmbeddedCorpus() if the path is empty.
 //   kInvalidArgument: `options`, or too short a text for a window; blames the
-//                     field.
+//                     field. A file that is no text (base/foreign_format.h).
 //   other:            from the files.
 absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
                                     const std::string& path,

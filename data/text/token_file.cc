@@ -1,5 +1,6 @@
 #include "data/text/token_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -7,12 +8,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/foreign_format.h"
+#include "data/text/utf8.h"
 
 namespace troupe::data {
 namespace {
 
 constexpr std::int64_t kHeaderInts = 256;
 constexpr std::int64_t kHeaderBytes = kHeaderInts * 4;
+static_assert(kHeaderBytes >= std::int64_t{base::kFormatHeadBytes});
+// Least size of a file that may be taken for a text.
+constexpr std::size_t kTextHeadBytesMin = 64;
 
 struct KnownHeader {
   std::int32_t magic;
@@ -90,6 +96,58 @@ class TokensInFile : public TokenSource {
   const std::int64_t vocab_size_;
 };
 
+// The other files that llm.c and its scripts write. All their magics are dates.
+struct LlmcFile {
+  std::int32_t magic;
+  const char* what;
+};
+constexpr LlmcFile kOtherLlmcFiles[] = {
+    {20240326, "a model of llm.c"},
+    {20240327, "a debug state of llm.c"},
+    {20240328, "a tokenizer of llm.c"},
+    {20240522, "an evaluation of llm.c"},
+    {20240527, "an optimizer state of llm.c"},
+    {20240803, "a Llama-3 model of llm.c"},
+};
+
+// Returns whether `head` of a file is text: UTF-8 without control characters.
+// Numbers of tokens have other bytes among the first few.
+bool IsText(absl::string_view head) {
+  constexpr std::size_t kCharacterBytesMax = 4;
+  if (head.size() < kTextHeadBytesMin) return false;
+  // The last character may be cut.
+  while (head.size() > kCharacterBytesMax) {
+    const Utf8Char c = Utf8At(head, 0);
+    const bool is_text = c.code_point >= ' ' || c.code_point == '\n' ||
+                         c.code_point == '\r' || c.code_point == '\t' ||
+                         c.code_point == '\f';
+    if (!is_text) return false;
+    head.remove_prefix(c.bytes);
+  }
+  return true;
+}
+
+// Refuses files of other contents, which would be read as numbers, header and
+// all. `magic` is the first i32.
+absl::Status CheckIsBare(absl::string_view head, std::int32_t magic,
+                         const std::string& path) {
+  constexpr absl::string_view kNotTokens = "not a file of tokens";
+  TROUPE_RETURN_IF_ERROR(base::RefuseForeignFormat(head, path, kNotTokens));
+  for (const LlmcFile& file : kOtherLlmcFiles) {
+    if (magic != file.magic) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", file.what, " (magic ", magic, "), ",
+                     kNotTokens, "; give a file that its data scripts wrote"));
+  }
+  if (IsText(head)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": a text, ", kNotTokens,
+                     "; read it as data of kind \"text\", or write its tokens "
+                     "to a file first"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Layout> LayoutOfHeader(const std::array<std::int32_t, 3>& header,
                                       const KnownHeader& known,
                                       std::int64_t size,
@@ -112,17 +170,19 @@ absl::StatusOr<Layout> LayoutOfHeader(const std::array<std::int32_t, 3>& header,
 absl::StatusOr<Layout> LayoutOf(const base::ReadableFile& file,
                                 const std::string& path, TokenType bare_type) {
   const std::int64_t size = file.size();
+  std::string head(
+      std::min<std::size_t>(base::kFormatHeadBytes, std::size_t(size)), '\0');
+  TROUPE_RETURN_IF_ERROR(file.ReadAt(0, absl::MakeSpan(head)));
+  std::array<std::int32_t, 3> header{};
   if (size >= kHeaderBytes) {
-    std::array<std::int32_t, 3> header;
-    TROUPE_RETURN_IF_ERROR(
-        file.ReadAt(0, absl::MakeSpan(reinterpret_cast<char*>(header.data()),
-                                      sizeof(header))));
+    std::memcpy(header.data(), head.data(), sizeof(header));
     for (const KnownHeader& known : kKnownHeaders) {
       if (header[0] == known.magic) {
         return LayoutOfHeader(header, known, size, path);
       }
     }
   }
+  TROUPE_RETURN_IF_ERROR(CheckIsBare(head, header[0], path));
   const std::int64_t width = BytesOf(bare_type);
   if (size % width != 0) {
     return absl::DataLossError(absl::StrCat(path, ": ", size,

@@ -18,6 +18,9 @@
 // (Read as u16, both magics begin with a token above 55,000, which GPT-2's
 // vocabulary does not have: no bare file of it is taken for one of llm.c.)
 //
+// A text, another file of llm.c (a model, magic 20240326) and files of formats
+// that base/foreign_format.h knows (an .npy array, an archive) are refused.
+//
 // Each Read() is one call of ReadAt(): from the system's page cache that costs
 // about as much as a memory map, it uses base::FileSystem, and a file that is
 // truncated meanwhile, or a disk that fails, is an error and not a signal.
@@ -45,6 +48,7 @@ struct TokenFileOptions {
 };
 
 // Errors name the file and the byte.
+//   kInvalidArgument: a file of another format, which is named.
 //   kDataLoss:      a header of another version, a size that does not fit the
 //                   header or the type of the tokens; of Read(): a token that
 //                   is not below vocab_size.

@@ -6,6 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/foreign_format.h"
 #include "nlohmann/json.hpp"
 
 namespace troupe::data {
@@ -91,6 +93,8 @@ absl::StatusOr<std::vector<std::string>> ParseVocabulary(
         name, ": ", what,
         "; a vocabulary is one JSON object from texts to the numbers 0..n-1"));
   };
+  TROUPE_RETURN_IF_ERROR(
+      base::RefuseForeignFormat(json, name, "not a vocabulary"));
   VocabularyReader reader;
   if (!nlohmann::json::sax_parse(json.begin(), json.end(), &reader)) {
     return damaged(reader.error());

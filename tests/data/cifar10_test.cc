@@ -46,13 +46,29 @@ TEST(Cifar10Test, SaysWhatIsWrong) {
   bytes.resize(3073 + 100);
   EXPECT_EQ(ParseCifar10(bytes, "x", images).message(),
             "x: truncated at byte 3173: records have 3073 bytes, the last one "
-            "begins at byte 3073");
+            "begins at byte 3073; replace it by a file of CIFAR-10's binary "
+            "version");
   bytes.resize(2 * 3073);
   bytes[3073] = 10;
   EXPECT_EQ(ParseCifar10(bytes, "x", images).message(),
-            "x: label 10 at byte 3073 is not below 10");
+            "x: label 10 at byte 3073 is not below 10; replace it by a file of "
+            "CIFAR-10's binary version");
   EXPECT_FALSE(ParseCifar10({}, "x", images).ok());
   EXPECT_TRUE(images.labels.empty());
+}
+
+TEST(Cifar10Test, NamesOtherFormats) {
+  ByteImages images;
+  EXPECT_EQ(
+      ParseCifar10(BytesOfText(kLfsPointer), "x", images).message(),
+      "x: a pointer of git-lfs, not records of CIFAR-10's binary version; "
+      "fetch the file itself (git lfs pull)");
+  Bytes pickle = {0x80, 2, '}', 'q', 1, '(', 'U', 5, 'l', 'a', 'b'};
+  EXPECT_EQ(ParseCifar10(pickle, "x", images).message().substr(0, 24),
+            "x: a pickle of Python, n");
+  pickle.resize(3073);  // the length of a record
+  EXPECT_EQ(ParseCifar10(pickle, "x", images).message().substr(0, 24),
+            "x: a pickle of Python, n");
 }
 
 TEST(Cifar10Test, ReadsFoldersEitherWay) {

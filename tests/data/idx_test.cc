@@ -53,6 +53,19 @@ TEST(IdxTest, SaysWhatIsWrong) {
             "x: 1 bytes too many from byte 10 on: the header declares [2]");
 }
 
+TEST(IdxTest, NamesOtherFormats) {
+  EXPECT_EQ(ErrorOf(BytesOfText(kLfsPointer)),
+            "x: a pointer of git-lfs, not an IDX file; fetch the file itself "
+            "(git lfs pull)");
+  EXPECT_EQ(ErrorOf(BytesOfText("\x93NUMPY\1")).substr(0, 30),
+            "x: an array of NumPy (.npy), n");
+  EXPECT_THAT(
+      std::string(ParseIdxFile(Gzip(BytesOfText("<html>404</html>")), "x.gz")
+                      .status()
+                      .message()),
+      HasSubstr("x.gz (inflated): a page of the web (HTML)"));
+}
+
 TEST(IdxTest, RefusesImpossibleSizesWithoutMemory) {
   const std::uint32_t big = 0xffffffffu;
   EXPECT_THAT(ErrorOf(MakeIdx({big, big, big, big}, {})),

@@ -26,6 +26,10 @@ Filled FillFrom(const Dataset& dataset,
   return filled;
 }
 
+Bytes BytesOfText(absl::string_view text) {
+  return Bytes(text.begin(), text.end());
+}
+
 std::string MakeTempFolder() {
   std::string folder = base::JoinPath(testing::TempDir(), "data_XXXXXX");
   EXPECT_NE(mkdtemp(folder.data()), nullptr) << folder;

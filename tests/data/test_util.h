@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "data/dataset.h"
 
 namespace troupe::data {
@@ -34,6 +35,15 @@ std::vector<T> ToVector(const nn::Tensor& tensor) {
   const absl::Span<T> values = tensor.span<T>();
   return std::vector<T>(values.begin(), values.end());
 }
+
+// Returns the bytes of a text.
+Bytes BytesOfText(absl::string_view text);
+// Content of the file that git-lfs leaves in place of a large one.
+inline constexpr absl::string_view kLfsPointer =
+    "version https://git-lfs.github.com/spec/v1\n"
+    "oid "
+    "sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
+    "\nsize 548105171\n";
 
 // Returns an empty folder of this test below gtest's temporary one.
 std::string MakeTempFolder();

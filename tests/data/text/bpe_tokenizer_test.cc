@@ -151,6 +151,21 @@ TEST(BpeTokenizerTest, SaysWhatIsWrong) {
               HasSubstr(folder + "/vocab.json: it has no tokens"));
 }
 
+TEST(BpeTokenizerTest, NamesPointersAndArchives) {
+  const std::string vocabulary = GoldenFile("vocab.json");
+  EXPECT_EQ(
+      ParseBpeTokenizer(kLfsPointer, GoldenFile("merges.txt"))
+          .status()
+          .message(),
+      "vocab.json: a pointer of git-lfs, not a vocabulary; fetch the file "
+      "itself (git lfs pull)");
+  EXPECT_EQ(ParseBpeTokenizer(vocabulary, kLfsPointer).status().message(),
+            "merges.txt: a pointer of git-lfs, not the merges of a tokenizer; "
+            "fetch the file itself (git lfs pull)");
+  EXPECT_EQ(ParseBpeTokenizer("PK\3\4", "").status().message(),
+            "vocab.json: a zip archive, not a vocabulary; unpack it");
+}
+
 // Damaged files are errors, or tokenizers that give bytes back.
 TEST(BpeTokenizerTest, DamagedFiles) {
   const std::string vocabulary = GoldenFile("vocab.json");

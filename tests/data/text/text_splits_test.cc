@@ -47,6 +47,32 @@ TEST(TextSplitsTest, HoldsBackTheEnd) {
   EXPECT_EQ(splits->tokenizer->name(), "bytes");
 }
 
+TEST(TextSplitsTest, RefusesWhatIsNoText) {
+  const auto error = [](const Bytes& bytes) {
+    const std::string path = WriteFile(MakeTempFolder(), "text.txt", bytes);
+    const std::string message(
+        Open(path, Sequential("bytes", 4)).status().message());
+    return message.substr(message.find("text.txt"));
+  };
+  EXPECT_EQ(error(BytesOfText(kLfsPointer)),
+            "text.txt: a pointer of git-lfs, not a text; fetch the file itself "
+            "(git lfs pull)");
+  EXPECT_EQ(error(Gzip(Bytes(900, 'a'))),
+            "text.txt: a gzip file, not a text; unpack it");
+  EXPECT_EQ(error(BytesOfText(absl::string_view("SQLite format 3\0..", 18)))
+                .substr(0, 28),
+            "text.txt: an SQLite database");
+}
+
+TEST(TextSplitsTest, ReadsTextsThatAreFormatsToo) {
+  EXPECT_TRUE(Open(WriteText("<!DOCTYPE html><html>A page.</html>"),
+                   Sequential("bytes", 4))
+                  .ok());
+  EXPECT_TRUE(Open(WriteText("version https://example.org/ of something"),
+                   Sequential("chars", 4))
+                  .ok());
+}
+
 TEST(TextSplitsTest, HoldsNothingBackWithZero) {
   const auto splits = Open(WriteText(kText), Sequential("bytes", 4), 0);
   ASSERT_TRUE(splits.ok()) << splits.status();

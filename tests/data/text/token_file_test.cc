@@ -98,6 +98,44 @@ TEST(TokenFileTest, SaysWhatIsWrong) {
   EXPECT_EQ(Open({1}).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST(TokenFileTest, RefusesFilesOfOtherFormats) {
+  EXPECT_THAT(
+      Error(BytesOfText("\x93NUMPY\1 {'descr': '<u2'}")),
+      HasSubstr("t.bin: an array of NumPy (.npy), not a file of tokens; "
+                "write its numbers alone"));
+  EXPECT_EQ(Error(BytesOfText(kLfsPointer)),
+            "t.bin: a pointer of git-lfs, not a file of tokens; fetch the file "
+            "itself (git lfs pull)");
+  EXPECT_EQ(Error(Gzip(BytesOf<std::uint16_t>({1, 2, 3}))),
+            "t.bin: a gzip file, not a file of tokens; unpack it");
+  EXPECT_EQ(Error(BytesOfText("PAR1PAR1")).substr(0, 22),
+            "t.bin: a Parquet table");
+}
+
+TEST(TokenFileTest, RefusesOtherFilesOfLlmC) {
+  const std::vector<float> weights(9);
+  EXPECT_EQ(Error(WithHeader(20240326, 3, 1024, weights)),
+            "t.bin: a model of llm.c (magic 20240326), not a file of tokens; "
+            "give a file that its data scripts wrote");
+  EXPECT_THAT(Error(WithHeader(20240328, 2, 50257, weights)),
+              HasSubstr("a tokenizer of llm.c"));
+  EXPECT_THAT(Error(WithHeader(20240803, 5, 8192, weights)),
+              HasSubstr("a Llama-3 model of llm.c"));
+}
+
+// The bytes of a text are numbers that GPT-2's vocabulary has.
+TEST(TokenFileTest, RefusesTexts) {
+  std::string english, german;
+  while (english.size() < 600) english += "To be, or not to be: that is it.\n";
+  while (german.size() < 601) german += "\u00dcber den V\u00f6geln ";
+  for (const std::string& text : {english, english.substr(0, 80), german}) {
+    EXPECT_THAT(Error(BytesOfText(text)),
+                HasSubstr("t.bin: a text, not a file of tokens; read it as "
+                          "data of kind \"text\""));
+  }
+  EXPECT_TRUE(Open(BytesOf(std::vector<std::uint16_t>(64, 'a'))).ok());
+}
+
 TEST(TokenFileTest, ReadingChecksTheVocabulary) {
   TokenFileOptions options;
   options.vocab_size = 300;

@@ -66,6 +66,10 @@ namespace file_system_h {
 extern const absl::string_view bytes;
 }
 
+namespace foreign_format_h {
+extern const absl::string_view head;
+}
+
 namespace parallel_for_h {
 extern std::vector<int> results;
 int Work(std::int64_t i);
