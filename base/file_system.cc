@@ -189,6 +189,20 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Returns the error of opening `path` to read it. A link whose target is
+// missing has the same errno as no file at all.
+absl::Status CannotRead(int error, const std::string& path) {
+  std::error_code no_link;
+  const std::filesystem::path target =
+      std::filesystem::read_symlink(path, no_link);
+  if (no_link || (error != ENOENT && error != ELOOP)) {
+    return FileError(error, "read", path);
+  }
+  return absl::NotFoundError(
+      absl::StrCat("cannot read ", path, ": it is a link to ", target.string(),
+                   ", which is not there; restore that or remove the link"));
+}
+
 absl::Status NotAFile(const std::string& path) {
   return absl::FailedPreconditionError(
       absl::StrCat("cannot read ", path, ": it is not a file; check the path"));
@@ -241,7 +255,7 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> PosixFileSystem::Open(
     const std::string& path) {
   // Non-blocking, since opening a pipe of this name must not hang the program.
   const int fd = OpenRetrying(path, O_RDONLY | O_NONBLOCK);
-  if (fd < 0) return FileError(errno, "read", path);
+  if (fd < 0) return CannotRead(errno, path);
   struct stat status;
   const int error = fstat(fd, &status) == 0 ? 0 : errno;
   auto file = std::make_unique<PosixReadableFile>(
@@ -254,7 +268,7 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> PosixFileSystem::Open(
 absl::StatusOr<std::string> PosixFileSystem::ReadToEnd(const std::string& path,
                                                        std::int64_t bytes_max) {
   const int fd = OpenRetrying(path, O_RDONLY);
-  if (fd < 0) return FileError(errno, "read", path);
+  if (fd < 0) return CannotRead(errno, path);
   const OpenFile file(fd, path);
   std::string contents;
   while (static_cast<std::int64_t>(contents.size()) <= bytes_max) {

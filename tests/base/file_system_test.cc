@@ -122,6 +122,16 @@ TEST_F(FileSystemTest, ErrorsSayWhatWhereAndWhatToDo) {
                 "path or remove it");
   EXPECT_EQ(files_.Open(root_).status().message(),
             "cannot read " + root_ + ": it is not a file; check the path");
+  for (const std::string target : {"gone/a.bin", "/no/where", "link"}) {
+    ASSERT_TRUE(files_.RemoveAll(root_ + "/link").ok());
+    ASSERT_TRUE(files_.MakeLink(target, root_ + "/link").ok());
+    const std::string message = "cannot read " + root_ +
+                                "/link: it is a link to " + target +
+                                ", which is not there; restore that or remove "
+                                "the link";
+    EXPECT_EQ(files_.Open(root_ + "/link").status().message(), message);
+    EXPECT_EQ(files_.ReadToEnd(root_ + "/link", 9).status().message(), message);
+  }
   EXPECT_EQ(ReadWholeFile(files_, file, 3).status(),
             absl::ResourceExhaustedError(
                 "cannot read " + file +
