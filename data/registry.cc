@@ -259,6 +259,7 @@ absl::StatusOr<DataSplits> OpenImagesKind(const DatasetOptions& options,
   splits.train = std::move(images.train);
   splits.test = std::move(images.test);
   splits.classes = std::move(images.classes);
+  splits.notes = std::move(images.notes);
   return Heads(options, std::move(splits));
 }
 

@@ -78,6 +78,8 @@ struct DataSplits {
   DatasetPtr test;  // null: the files have training samples only
   std::vector<std::string> classes = {};  // names of classes, for "images"
   TokenizerPtr tokenizer = nullptr;       // for "text", "tokens" with a path
+  // Sentences for the user about what was assumed, or not read, of the files.
+  std::vector<std::string> notes = {};
 };
 
 // Returns the kinds above, for messages and --help.

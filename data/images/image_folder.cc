@@ -4,55 +4,53 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "data/images/decode.h"
+#include "data/images/image_names.h"
 
 namespace troupe::data {
 namespace {
 
-bool IsHidden(absl::string_view name) { return absl::StartsWith(name, "."); }
+// Kinds of entries that are not read for another reason than their ending.
+constexpr char kDeadLink[] = "linked to nothing";
+constexpr char kOutsideClasses[] = "in no class";
+constexpr std::size_t kUnreadKindsShownMax = 8;
 
-bool IsImageName(absl::string_view name) {
-  const std::string lower = absl::AsciiStrToLower(name);
-  return absl::EndsWith(lower, ".jpg") || absl::EndsWith(lower, ".jpeg") ||
-         absl::EndsWith(lower, ".png");
-}
-
-// Returns the names in `path`, or none if it is a file.
-absl::StatusOr<std::vector<std::string>> ListIfFolder(base::FileSystem& files,
-                                                      const std::string& path,
-                                                      bool& is_folder) {
-  absl::StatusOr<std::vector<std::string>> names = files.List(path);
-  is_folder = names.ok();
-  const bool is_file =
-      names.status().code() == absl::StatusCode::kFailedPrecondition;
-  if (is_file) return std::vector<std::string>();
-  return names;
+// Returns the kind of a file that is not read, by the end of its name.
+std::string KindOf(absl::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == absl::string_view::npos || dot + 1 == name.size()) {
+    return "without an ending";
+  }
+  return absl::AsciiStrToLower(name.substr(dot));
 }
 
 // Appends the paths of the images in a folder with these names and in those
-// below it.
+// below it, and counts the files that are not read.
 absl::Status FindImages(base::FileSystem& files, const std::string& folder,
                         const std::vector<std::string>& names, int depth,
-                        std::vector<std::string>& paths) {
+                        std::vector<std::string>& paths, UnreadFiles& unread) {
   if (depth > kImageFolderDepthMax) {
     return absl::ResourceExhaustedError(absl::StrCat(
         folder, " lies ", depth, " folders deep in its class, at most ",
-        kImageFolderDepthMax, " are looked into"));
+        kImageFolderDepthMax, " are looked into; move its images up"));
   }
   for (const std::string& name : names) {
-    if (IsHidden(name)) continue;
+    if (IsHiddenName(name)) continue;
     const std::string path = base::JoinPath(folder, name);
     if (IsImageName(name)) {
       paths.push_back(path);
       continue;
     }
-    bool is_folder = false;
-    TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> inside,
-                            ListIfFolder(files, path, is_folder));
-    TROUPE_RETURN_IF_ERROR(FindImages(files, path, inside, depth + 1, paths));
+    TROUPE_ASSIGN_OR_RETURN(const Entry entry, ListEntry(files, path));
+    if (!entry.is_folder) {
+      ++unread[entry.is_dead_link ? kDeadLink : KindOf(name)];
+      continue;
+    }
+    TROUPE_RETURN_IF_ERROR(
+        FindImages(files, path, entry.names, depth + 1, paths, unread));
   }
   return absl::OkStatus();
 }
@@ -61,7 +59,8 @@ absl::Status AddClass(base::FileSystem& files, const std::string& folder,
                       const std::vector<std::string>& names,
                       ImageFiles& images) {
   std::vector<std::string> paths;
-  TROUPE_RETURN_IF_ERROR(FindImages(files, folder, names, /*depth=*/0, paths));
+  TROUPE_RETURN_IF_ERROR(
+      FindImages(files, folder, names, /*depth=*/0, paths, images.unread));
   if (paths.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "no image (.jpg, .jpeg or .png) in ", folder,
@@ -73,9 +72,9 @@ absl::Status AddClass(base::FileSystem& files, const std::string& folder,
   images.paths.insert(images.paths.end(), paths.begin(), paths.end());
   if (static_cast<std::int64_t>(images.paths.size()) > kImageFilesMax ||
       static_cast<std::int64_t>(images.classes.size()) > kImageClassesMax) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("more than ", kImageFilesMax, " images or ",
-                     kImageClassesMax, " classes, up to ", folder));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "more than ", kImageFilesMax, " images or ", kImageClassesMax,
+        " classes, up to ", folder, "; split the data set"));
   }
   return absl::OkStatus();
 }
@@ -124,20 +123,48 @@ class ImageFolderDataset : public Dataset {
 
 }  // namespace
 
+std::string NoteOfUnread(const std::string& folder, const UnreadFiles& unread) {
+  // The most frequent first.
+  std::vector<std::pair<std::int64_t, std::string>> kinds;
+  std::int64_t total = 0;
+  for (const auto& [kind, count] : unread) {
+    kinds.emplace_back(-count, kind);
+    total += count;
+  }
+  if (total == 0) return "";
+  std::sort(kinds.begin(), kinds.end());
+  std::vector<std::string> shown;
+  for (const auto& [negative, kind] : kinds) {
+    if (shown.size() == kUnreadKindsShownMax) {
+      shown.push_back("others");
+      break;
+    }
+    shown.push_back(absl::StrCat(-negative, " ", kind));
+  }
+  return absl::StrCat(folder, ": ", total,
+                      total == 1 ? " file is" : " files are",
+                      " not read: ", absl::StrJoin(shown, ", "),
+                      "; images are the .jpg, .jpeg and .png in the folders of "
+                      "classes");
+}
+
 absl::StatusOr<ImageFiles> ListImageFolder(base::FileSystem& files,
                                            const std::string& folder) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           files.List(folder));
   ImageFiles images;
   for (const std::string& name : names) {
-    if (IsHidden(name)) continue;
+    if (IsHiddenName(name)) continue;
     const std::string path = base::JoinPath(folder, name);
-    bool is_folder = false;
-    TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> inside,
-                            ListIfFolder(files, path, is_folder));
-    if (!is_folder) continue;
+    TROUPE_ASSIGN_OR_RETURN(const Entry entry, ListEntry(files, path));
+    if (!entry.is_folder) {
+      ++images.unread[entry.is_dead_link  ? kDeadLink
+                      : IsImageName(name) ? kOutsideClasses
+                                          : KindOf(name)];
+      continue;
+    }
     images.classes.push_back(name);
-    TROUPE_RETURN_IF_ERROR(AddClass(files, path, inside, images));
+    TROUPE_RETURN_IF_ERROR(AddClass(files, path, entry.names, images));
   }
   if (images.classes.empty()) {
     return absl::NotFoundError(

@@ -1,23 +1,23 @@
 #include "data/images/image_splits.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "data/images/color_jitter.h"
 #include "data/images/crop.h"
 #include "data/images/image_folder.h"
+#include "data/images/image_parts.h"
 #include "data/transform.h"
 #include "nn/random/philox.h"
 
 namespace troupe::data {
 namespace {
-
-constexpr char kTrainFolder[] = "train";
-constexpr const char* kTestFolders[] = {"val", "test"};
 
 // Mean and deviation of ImageNet's pixels in [0, 1], by channel: what
 // torchvision's models expect.
@@ -90,26 +90,36 @@ ImageFiles HoldBack(const SplitOptions& split, ImageFiles& images) {
   return test;
 }
 
-// Returns the folder of test images beside "train"; empty if there is none.
-std::string TestFolder(base::FileSystem& files, const std::string& path) {
-  for (const char* name : kTestFolders) {
-    const std::string folder = base::JoinPath(path, name);
-    if (files.Exists(folder)) return folder;
+// Appends those of `all` that are not in `others` to `found`.
+void AppendMissing(const std::vector<std::string>& all,
+                   const std::vector<std::string>& others, const char* what,
+                   std::vector<std::string>& found) {
+  constexpr std::size_t kShownMax = 5;
+  std::vector<std::string> missing;
+  std::set_difference(all.begin(), all.end(), others.begin(), others.end(),
+                      std::back_inserter(missing));
+  for (std::size_t i = 0; i < missing.size() && i < kShownMax; ++i) {
+    found.push_back(absl::StrCat("\"", missing[i], "\" is ", what));
   }
-  return "";
+  if (missing.size() > kShownMax) {
+    found.push_back(
+        absl::StrCat(missing.size() - kShownMax, " more are ", what));
+  }
 }
 
 absl::Status CheckClasses(const ImageFiles& train, const ImageFiles& test,
-                          const std::string& folder) {
+                          const ImageParts& parts) {
   if (train.classes == test.classes) return absl::OkStatus();
-  const auto& [a, b] = std::mismatch(train.classes.begin(), train.classes.end(),
-                                     test.classes.begin(), test.classes.end());
-  return absl::InvalidArgumentError(absl::StrCat(
-      folder, " has other classes than the folder \"", kTrainFolder,
-      "\" beside it: ",
-      a == train.classes.end() ? absl::StrCat("\"", *b, "\" is new")
-                               : absl::StrCat("\"", *a, "\" is missing"),
-      "; give both the same folders"));
+  std::vector<std::string> found;
+  AppendMissing(test.classes, train.classes, "new", found);
+  AppendMissing(train.classes, test.classes, "missing", found);
+  return absl::InvalidArgumentError(
+      absl::StrCat(parts.test, " has other classes than ", parts.train, ": ",
+                   absl::StrJoin(found, ", "), "; give both the same folders"));
+}
+
+void AppendNote(std::string note, std::vector<std::string>& notes) {
+  if (!note.empty()) notes.push_back(std::move(note));
 }
 
 template <auto kField>
@@ -148,20 +158,20 @@ absl::StatusOr<ImageSplits> OpenImages(std::shared_ptr<base::FileSystem> files,
                                        const ImageOptions& options,
                                        const SplitOptions& split) {
   TROUPE_RETURN_IF_ERROR(options.Validate());
-  const std::string train_folder = base::JoinPath(path, kTrainFolder);
-  const bool has_parts = files->Exists(train_folder);
-  TROUPE_ASSIGN_OR_RETURN(
-      ImageFiles train,
-      ListImageFolder(*files, has_parts ? train_folder : path));
-  ImageFiles test;
-  if (!has_parts) {
-    test = HoldBack(split, train);
-  } else if (const std::string folder = TestFolder(*files, path);
-             !folder.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(test, ListImageFolder(*files, folder));
-    TROUPE_RETURN_IF_ERROR(CheckClasses(train, test, folder));
-  }
+  TROUPE_ASSIGN_OR_RETURN(const ImageParts parts, FindImageParts(*files, path));
+  TROUPE_ASSIGN_OR_RETURN(ImageFiles train,
+                          ListImageFolder(*files, parts.train));
   ImageSplits splits;
+  AppendNote(parts.note, splits.notes);
+  AppendNote(NoteOfUnread(parts.train, train.unread), splits.notes);
+  ImageFiles test;
+  if (!parts.is_split) {
+    test = HoldBack(split, train);
+  } else if (!parts.test.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(test, ListImageFolder(*files, parts.test));
+    AppendNote(NoteOfUnread(parts.test, test.unread), splits.notes);
+    TROUPE_RETURN_IF_ERROR(CheckClasses(train, test, parts));
+  }
   splits.classes = train.classes;
   if (!test.paths.empty()) {
     TROUPE_ASSIGN_OR_RETURN(splits.test,

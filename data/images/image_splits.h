@@ -9,9 +9,10 @@
 //                                             /*seed=*/0}));
 //   splits.classes;                          // names, by label
 //
-// `photos` has the folders "train" and "val" (or "test"), each with a folder
-// for each class and both with the same classes; or it has the class folders
-// itself. Then a part of the images, chosen by the seed, is the test part.
+// `photos` has the folders "train" and "val" (or "test"; image_parts.h has all
+// spellings), each with a folder for each class and both with the same classes.
+// Or it has the class folders itself; then a part of the images, chosen by the
+// seed, is the test part.
 //
 // Training images with `augment` get RandomResizedCrop(size), RandomMirror and
 // ColorJitter. Test images, and training images without it, get Resize(resize)
@@ -54,10 +55,13 @@ struct ImageSplits {
   DatasetPtr train;
   DatasetPtr test;                   // null: no such folder, or val_fraction 0
   std::vector<std::string> classes;  // names, indexed by label
+  // Sentences for the user about folders and files that are not read.
+  std::vector<std::string> notes;
 };
 
 // Lists the folder. Images are read when a batch needs them.
-//   kInvalidArgument: `options`, or other classes in "val" than in "train".
+//   kInvalidArgument: `options`, or other classes to evaluate than to
+//                     train on; FindImageParts().
 //   other:            from the files.
 absl::StatusOr<ImageSplits> OpenImages(std::shared_ptr<base::FileSystem> files,
                                        const std::string& path,

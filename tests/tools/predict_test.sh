@@ -46,7 +46,11 @@ lr = 0.01
 [checkpoint]
 dir = "saved"
 TOML
+cp photos/red/1.png photos/red/1.webp
+echo '' >photos/blue/notes.TXT
 quietly train --config=photos.toml
+grep -qx 'photos: 2 files are not read: 1 .txt, 1 .webp; images are .*' out.txt ||
+  die "$(cat out.txt)"
 predict=(predict --config=photos.toml --checkpoint=saved)
 
 quietly "${predict[@]}" 'a rose.png' sea.png photos/red/3.png

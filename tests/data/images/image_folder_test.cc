@@ -9,9 +9,11 @@
 namespace troupe::data {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 void Put(const std::string& folder, const std::string& name,
          const Bytes& bytes) {
@@ -137,19 +139,144 @@ TEST(OpenImagesTest, UsesTheFoldersTrainAndVal) {
   EXPECT_NEAR(drawn(splits->test, 0)[2 * 48 + 2], (1 - 0.406) / 0.225, 1e-4);
 }
 
-TEST(OpenImagesTest, RefusesOtherClassesInVal) {
+// Writes one image for each of `paths` below a new folder, and returns that.
+std::string FolderWith(const std::vector<std::string>& paths) {
   const std::string root = MakeTempFolder();
-  ASSERT_TRUE(Disk()->Rename(SmallFolder(), root + "/train").ok());
-  Put(root + "/test/cat", "1.png", EncodePng(Plain(2, 2, 0, 0, 0)));
+  for (const std::string& path : paths) {
+    const std::size_t slash = path.rfind('/');
+    Put(root + "/" + path.substr(0, slash), path.substr(slash + 1),
+        EncodePng(Plain(2, 2, 0, 0, 0)));
+  }
+  return root;
+}
+
+std::string ErrorOf(const std::string& root) {
+  const std::string message(
+      OpenImages(Disk(), root, Small(), {}).status().message());
+  return message.substr(message.find(root) + root.size());
+}
+
+TEST(OpenImagesTest, RefusesOtherClassesInVal) {
   EXPECT_THAT(
-      std::string(OpenImages(Disk(), root, Small(), {}).status().message()),
-      HasSubstr("/test has other classes than the folder \"train\" beside it: "
-                "\"dog\" is missing"));
-  Put(root + "/test/dog", "1.png", EncodePng(Plain(2, 2, 0, 0, 0)));
-  Put(root + "/test/emu", "1.png", EncodePng(Plain(2, 2, 0, 0, 0)));
+      ErrorOf(
+          FolderWith({"train/cat/1.png", "train/dog/1.png", "test/cat/1.png"})),
+      AllOf(HasSubstr("/test has other classes than "),
+            HasSubstr("/train: \"dog\" is missing; give both the same")));
   EXPECT_THAT(
-      std::string(OpenImages(Disk(), root, Small(), {}).status().message()),
-      HasSubstr("\"emu\" is new"));
+      ErrorOf(FolderWith({"train/cat/1.png", "train/dog/1.png",
+                          "val/bird/1.png", "val/cat/1.png", "val/dog/1.png"})),
+      HasSubstr(": \"bird\" is new; give"));
+  EXPECT_THAT(ErrorOf(FolderWith(
+                  {"train/cat/1.png", "val/Cat/1.png", "val/emu/1.png"})),
+              HasSubstr(": \"Cat\" is new, \"emu\" is new, \"cat\" is "
+                        "missing; give both"));
+}
+
+TEST(OpenImagesTest, KnowsPartsByAnySpelling) {
+  const std::pair<std::string, std::string> spellings[] = {
+      {"Train", "Val"},           {"TRAINING", "Validation"},
+      {"train", "valid"},         {"training_set", "Test_Set"},
+      {"train", "DEV"},           {"Train Images", "testing"},
+      {"train-data", "test-data"}};
+  for (const auto& [train, test] : spellings) {
+    const auto splits =
+        OpenImages(Disk(),
+                   FolderWith({train + "/cat/1.png", train + "/cat/2.png",
+                               train + "/dog/1.png", test + "/cat/1.png",
+                               test + "/dog/2.png"}),
+                   Small(), {});
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    EXPECT_THAT(splits->classes, ElementsAre("cat", "dog"));
+    EXPECT_EQ(splits->train->size(), 3);
+    ASSERT_NE(splits->test, nullptr) << test;
+    EXPECT_EQ(splits->test->size(), 2);
+    EXPECT_THAT(splits->notes, IsEmpty());
+  }
+}
+
+TEST(OpenImagesTest, EvaluatesValidationBeforeTest) {
+  for (const std::string val : {"valid", "Val", "dev", "validation"}) {
+    const auto splits =
+        OpenImages(Disk(),
+                   FolderWith({"train/a/1.png", "test/a/1.png", "test/a/2.png",
+                               val + "/a/1.png", "unlabelled/x/1.png"}),
+                   Small(), {});
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    EXPECT_EQ(splits->test->size(), 1);
+    EXPECT_THAT(splits->notes,
+                ElementsAre(EndsWith(": \"train\" is trained on, \"" + val +
+                                     "\" is evaluated; not read: \"test\", "
+                                     "\"unlabelled\"")));
+  }
+}
+
+TEST(OpenImagesTest, RefusesPartsThatAreNotClear) {
+  EXPECT_EQ(ErrorOf(FolderWith({"Train/a/1.png", "train/a/1.png"})),
+            " has 2 folders of images to train on, \"Train\", \"train\"; keep "
+            "one or join them");
+  EXPECT_EQ(
+      ErrorOf(FolderWith({"train/a/1.png", "val/a/1.png", "valid/a/1.png"})),
+      " has 2 folders of images to evaluate, \"val\", \"valid\"; keep one "
+      "or join them");
+  EXPECT_THAT(
+      ErrorOf(FolderWith({"val/a/1.png", "Test/a/1.png"})),
+      HasSubstr(" has \"val\", \"Test\", but no images to train on; put "
+                "them into a folder \"train\""));
+  EXPECT_THAT(ErrorOf(FolderWith({"train/1.png", "val/1.png"})),
+              HasSubstr("/train; the images of each class belong into a"));
+}
+
+// Names that parts have, of things that are to be told apart.
+TEST(OpenImagesTest, ClassesMayHaveTheNamesOfParts) {
+  for (const std::vector<std::string>& paths :
+       {std::vector<std::string>{"car/1.png", "train/1.png"},
+        {"exam/1.png", "test/1.png"},
+        {"dev/more/1.png", "ops/more/1.png"}}) {
+    const auto splits = OpenImages(Disk(), FolderWith(paths), Small(), {0, 0});
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    EXPECT_EQ(splits->classes.size(), 2u);
+    EXPECT_EQ(splits->train->size(), 2);
+  }
+}
+
+TEST(OpenImagesTest, CountsWhatIsNotRead) {
+  const std::string root = FolderWith(
+      {"cat/1.png", "cat/2.WEBP", "cat/3.webp", "cat/in/4.bmp", "dog/1.jpg",
+       "dog/README", "dog/.DS_Store", "dog/ends.", "notes.d/1.png"});
+  Put(root, "loose.png", {'x'});
+  ASSERT_TRUE(Disk()->MakeLink("gone/readme", root + "/cat/readme.txt").ok());
+  const auto splits = OpenImages(Disk(), root, Small(), {0, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 3);
+  EXPECT_THAT(
+      splits->notes,
+      ElementsAre(root +
+                  ": 7 files are not read: 2 .webp, 2 without an ending, "
+                  "1 .bmp, 1 in no class, 1 linked to nothing; images "
+                  "are the .jpg, .jpeg and .png in the folders of "
+                  "classes"));
+  EXPECT_EQ(NoteOfUnread("x", {}), "");
+  EXPECT_THAT(NoteOfUnread("x", {{".txt", 1}}),
+              HasSubstr("x: 1 file is not read: 1 .txt;"));
+}
+
+TEST(OpenImagesTest, LinksToNothing) {
+  const std::string root = FolderWith({"cat/1.png", "dog/1.png"});
+  ASSERT_TRUE(Disk()->MakeLink("gone/notes", root + "/cat/notes").ok());
+  ASSERT_TRUE(Disk()->MakeLink("self", root + "/dog/self").ok());
+  ASSERT_TRUE(Disk()->MakeLink("../elsewhere", root + "/bird").ok());
+  auto splits = OpenImages(Disk(), root, Small(), {0, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_THAT(splits->classes, ElementsAre("cat", "dog"));
+  EXPECT_THAT(splits->notes, ElementsAre(HasSubstr("3 linked to nothing")));
+  // An image is missed when it is read.
+  ASSERT_TRUE(Disk()->MakeLink("gone/7.png", root + "/cat/7.png").ok());
+  splits = OpenImages(Disk(), root, Small(), {0, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(FillFrom(*splits->train, {0, 1}).status.message(),
+            "cannot read " + root +
+                "/cat/7.png: it is a link to gone/7.png, which is not there; "
+                "restore that or remove the link");
 }
 
 TEST(OpenImagesTest, HoldsBackARandomPart) {

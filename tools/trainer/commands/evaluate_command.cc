@@ -111,6 +111,7 @@ absl::Status EvaluateCheckpoint(LoadedConfig loaded, const std::string& path,
   const absl::StatusOr<data::DataSplits> splits =
       data::OpenDataset(config.data);
   if (!splits.ok()) return AtKeys(loaded, splits.status());
+  for (const std::string& note : splits->notes) display.Print(note);
   if (splits->test == nullptr) {
     return ErrorAt(loaded, {"data.path", "data.kind"},
                    "the data have no test samples to evaluate");

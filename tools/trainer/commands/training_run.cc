@@ -110,6 +110,9 @@ class Run {
     TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
     spec_.kernel_choices = MakeKernelChoices();
     if (spec_.cluster) spec_.cluster->give_up = stopper_.given_up();
+    if (decides()) {
+      for (const std::string& note : splits->notes) display_.Print(note);
+    }
     if (spec_.test == nullptr && decides()) {
       display_.Print(absl::StrCat("no test samples in ", options.path,
                                   ": nothing is evaluated"));

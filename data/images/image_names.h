@@ -1,0 +1,40 @@
+// Names in folders of images: which are images, which are folders.
+//
+//   if (IsHiddenName(name) || IsImageName(name)) continue;
+//   TROUPE_ASSIGN_OR_RETURN(const Entry entry, ListEntry(*files, path));
+//   entry.is_folder;
+//
+// A part of image_folder.h and image_parts.h.
+
+#ifndef DATA_IMAGES_IMAGE_NAMES_H_
+#define DATA_IMAGES_IMAGE_NAMES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+
+namespace troupe::data {
+
+// Whether the name begins with a dot.
+bool IsHiddenName(absl::string_view name);
+
+// Whether the name ends as those of JPEG and PNG files do, in either case.
+bool IsImageName(absl::string_view name);
+
+// An entry of a folder, with links followed.
+struct Entry {
+  bool is_folder = false;
+  bool is_dead_link = false;
+  std::vector<std::string> names;  // content of a folder, sorted
+};
+
+// Returns what `path`, a name that a folder lists, is.
+absl::StatusOr<Entry> ListEntry(base::FileSystem& files,
+                                const std::string& path);
+
+}  // namespace troupe::data
+
+#endif  // DATA_IMAGES_IMAGE_NAMES_H_
