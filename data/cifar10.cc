@@ -33,6 +33,26 @@ absl::Status NotRecords(absl::Span<const std::uint8_t> bytes,
                    "; replace it by a file of CIFAR-10's binary version"));
 }
 
+// Returns the error if `folder` has no file of the binary version.
+absl::Status NoFiles(base::FileSystem& files, const std::string& folder,
+                     const std::string& looked_for) {
+  constexpr absl::string_view kUnpack =
+      "unpack cifar-10-binary.tar.gz (CIFAR-10's binary version) there";
+  const auto has = [&](absl::string_view name) {
+    return files.Exists(base::JoinPath(folder, name));
+  };
+  if (has("cifar-10-batches-py") || has("data_batch_1")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " has CIFAR-10's python version (",
+                     "cifar-10-batches-py), which is not read; ", kUnpack));
+  }
+  if (has("cifar-100-binary") || has("cifar-100-python")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " has CIFAR-100, which is not read; ", kUnpack));
+  }
+  return absl::NotFoundError(absl::StrCat("no ", looked_for, "; ", kUnpack));
+}
+
 // Returns the files of `part`, with their folder.
 std::vector<std::string> PathsOf(base::FileSystem& files,
                                  const std::string& folder, Cifar10Part part) {
@@ -105,6 +125,7 @@ absl::StatusOr<ByteImages> ReadCifar10(base::FileSystem& files,
                                        Cifar10Part part) {
   ByteImages images;
   for (const std::string& path : PathsOf(files, folder, part)) {
+    if (!files.Exists(path)) return NoFiles(files, folder, path);
     TROUPE_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes,
                             base::ReadBytes(files, path, kCifar10BytesMax));
     TROUPE_RETURN_IF_ERROR(ParseCifar10(bytes, path, images));

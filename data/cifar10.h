@@ -55,6 +55,9 @@ absl::Status ParseCifar10(absl::Span<const std::uint8_t> bytes,
 bool HasCifar10(base::FileSystem& files, const std::string& folder,
                 Cifar10Part part);
 
+// Reads all files of `part`.
+//   kNotFound:        names the file looked for.
+//   kInvalidArgument: `folder` has the python version, or CIFAR-100.
 absl::StatusOr<ByteImages> ReadCifar10(base::FileSystem& files,
                                        const std::string& folder,
                                        Cifar10Part part);

@@ -1,21 +1,86 @@
 #include "data/mnist.h"
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "base/check.h"
 
 namespace troupe::data {
 namespace {
 
-constexpr char kImages[] = "images-idx3-ubyte";
-constexpr char kLabels[] = "labels-idx1-ubyte";
+constexpr char kImages[] = "images";
+constexpr char kLabels[] = "labels";
 
-// Returns the path of a file of `part`: plain if it exists, else with ".gz".
-std::string PathOf(base::FileSystem& files, const std::string& folder,
-                   MnistPart part, const char* what) {
-  const char* prefix = part == MnistPart::kTrain ? "train-" : "t10k-";
-  const std::string plain = base::JoinPath(folder, absl::StrCat(prefix, what));
-  return files.Exists(plain) ? plain : plain + ".gz";
+// Folders below the one that is given, where torchvision unpacks its data sets.
+constexpr const char* kFoldersBelow[] = {"raw", "MNIST/raw", "FashionMNIST/raw",
+                                         "KMNIST/raw"};
+
+// Returns the names that a file of `part` may have. The second has a dot where
+// an archive's program changed the name.
+std::vector<std::string> NamesOf(MnistPart part, absl::string_view what) {
+  const absl::string_view prefix = part == MnistPart::kTrain ? "train" : "t10k";
+  const absl::string_view axes = what == kImages ? "idx3" : "idx1";
+  std::vector<std::string> names;
+  for (const absl::string_view separator : {"-", "."}) {
+    const std::string name =
+        absl::StrCat(prefix, "-", what, separator, axes, "-ubyte");
+    names.push_back(name);
+    names.push_back(name + ".gz");
+  }
+  return names;
+}
+
+// Returns the path of a file in `folder`; empty: none of its names exists.
+std::string PathIn(base::FileSystem& files, const std::string& folder,
+                   MnistPart part, absl::string_view what) {
+  for (const std::string& name : NamesOf(part, what)) {
+    const std::string path = base::JoinPath(folder, name);
+    if (files.Exists(path)) return path;
+  }
+  return "";
+}
+
+bool HasImages(base::FileSystem& files, const std::string& folder) {
+  return !PathIn(files, folder, MnistPart::kTrain, kImages).empty() ||
+         !PathIn(files, folder, MnistPart::kTest, kImages).empty();
+}
+
+// Returns the folders with the files: `folder` itself, or those below it.
+std::vector<std::string> FoldersOf(base::FileSystem& files,
+                                   const std::string& folder) {
+  if (HasImages(files, folder)) return {folder};
+  std::vector<std::string> found;
+  for (const char* name : kFoldersBelow) {
+    const std::string below = base::JoinPath(folder, name);
+    if (HasImages(files, below)) found.push_back(below);
+  }
+  return found;
+}
+
+// Returns the path of a file of `part`.
+absl::StatusOr<std::string> PathOf(base::FileSystem& files,
+                                   const std::string& folder, MnistPart part,
+                                   absl::string_view what) {
+  const std::vector<std::string> folders = FoldersOf(files, folder);
+  if (folders.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " has the files of ", folders.size(),
+                     " data sets; give one of ", absl::StrJoin(folders, ", ")));
+  }
+  if (folders.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("no ", base::JoinPath(folder, NamesOf(part, what).front()),
+                     ", plain or with .gz, here or in ", kFoldersBelow[1],
+                     "; give the folder of MNIST's IDX files"));
+  }
+  const std::string path = PathIn(files, folders.front(), part, what);
+  if (!path.empty()) return path;
+  return absl::NotFoundError(absl::StrCat(
+      "no ", base::JoinPath(folders.front(), NamesOf(part, what).front()),
+      ", plain or with .gz, beside the other files; put it there"));
 }
 
 }  // namespace
@@ -56,16 +121,21 @@ absl::StatusOr<ByteImages> JoinMnist(const IdxFile& images,
 
 bool HasMnist(base::FileSystem& files, const std::string& folder,
               MnistPart part) {
-  return files.Exists(PathOf(files, folder, part, kImages));
+  for (const std::string& where : FoldersOf(files, folder)) {
+    if (!PathIn(files, where, part, kImages).empty()) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<ByteImages> ReadMnist(base::FileSystem& files,
                                      const std::string& folder,
                                      MnistPart part) {
-  TROUPE_ASSIGN_OR_RETURN(const IdxFile images,
-                          ReadIdx(files, PathOf(files, folder, part, kImages)));
-  TROUPE_ASSIGN_OR_RETURN(const IdxFile labels,
-                          ReadIdx(files, PathOf(files, folder, part, kLabels)));
+  TROUPE_ASSIGN_OR_RETURN(const std::string of_images,
+                          PathOf(files, folder, part, kImages));
+  TROUPE_ASSIGN_OR_RETURN(const std::string of_labels,
+                          PathOf(files, folder, part, kLabels));
+  TROUPE_ASSIGN_OR_RETURN(const IdxFile images, ReadIdx(files, of_images));
+  TROUPE_ASSIGN_OR_RETURN(const IdxFile labels, ReadIdx(files, of_labels));
   return JoinMnist(images, labels);
 }
 

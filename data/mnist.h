@@ -8,7 +8,9 @@
 //                    {ToFloat(), Normalize({kMnistMean}, {kMnistStddev})});
 //
 // Images are [28, 28, 1], classes 0..9. Files are named as at their source,
-// "train-images-idx3-ubyte" and so on, plain or with ".gz" at the end.
+// "train-images-idx3-ubyte" and so on, plain or with ".gz" at the end, or with
+// a dot before "idx3". They lie in the folder, or in raw, MNIST/raw,
+// FashionMNIST/raw or KMNIST/raw below it, where torchvision writes them.
 
 #ifndef DATA_MNIST_H_
 #define DATA_MNIST_H_
@@ -44,7 +46,9 @@ absl::StatusOr<ByteImages> JoinMnist(const IdxFile& images,
 bool HasMnist(base::FileSystem& files, const std::string& folder,
               MnistPart part);
 
-// Reads both files of `part`. kNotFound names the file looked for.
+// Reads both files of `part`.
+//   kNotFound:        names the file looked for.
+//   kInvalidArgument: the files of several data sets are below `folder`.
 absl::StatusOr<ByteImages> ReadMnist(base::FileSystem& files,
                                      const std::string& folder, MnistPart part);
 

@@ -71,6 +71,28 @@ TEST(Cifar10Test, NamesOtherFormats) {
             "x: a pickle of Python, n");
 }
 
+TEST(Cifar10Test, NamesOtherVersions) {
+  base::PosixFileSystem files;
+  const auto error = [&](const std::string& name) {
+    const std::string folder = MakeTempFolder();
+    WriteFile(folder, name, {'x'});
+    const std::string message(
+        ReadCifar10(files, folder, Cifar10Part::kTrain).status().message());
+    return message.substr(message.find(folder) + folder.size());
+  };
+  const std::string python =
+      " has CIFAR-10's python version (cifar-10-batches-py), which is not "
+      "read; unpack cifar-10-binary.tar.gz (CIFAR-10's binary version) there";
+  EXPECT_EQ(error("cifar-10-batches-py"), python);
+  EXPECT_EQ(error("data_batch_1"), python);
+  EXPECT_EQ(error("cifar-100-python"),
+            " has CIFAR-100, which is not read; unpack cifar-10-binary.tar.gz "
+            "(CIFAR-10's binary version) there");
+  EXPECT_EQ(error("readme"),
+            "/data_batch_1.bin; unpack cifar-10-binary.tar.gz (CIFAR-10's "
+            "binary version) there");
+}
+
 TEST(Cifar10Test, ReadsFoldersEitherWay) {
   base::FaultyFileSystem files;
   const std::string folder = MakeTempFolder();

@@ -63,8 +63,53 @@ TEST(MnistTest, FindsPlainAndPackedFiles) {
   const absl::Status missing =
       ReadMnist(files, folder, MnistPart::kTrain).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(missing.message()),
-              HasSubstr(folder + "/train-images-idx3-ubyte.gz"));
+  EXPECT_THAT(
+      std::string(missing.message()),
+      HasSubstr(folder + "/train-images-idx3-ubyte, plain or with .gz"));
+}
+
+// Writes one image of label 7 for training.
+void WriteOne(const std::string& folder, const std::string& images,
+              const std::string& labels) {
+  base::PosixFileSystem files;
+  ASSERT_TRUE(files.CreateFolder(folder).ok());
+  WriteFile(folder, images, MakeIdx({1, 1, 1}, {9}));
+  WriteFile(folder, labels, MakeIdx({1}, {7}));
+}
+
+TEST(MnistTest, LooksWhereTorchvisionWrites) {
+  base::PosixFileSystem files;
+  for (const std::string below :
+       {"", "/raw", "/MNIST/raw", "/FashionMNIST/raw", "/KMNIST/raw"}) {
+    const std::string folder = MakeTempFolder();
+    WriteOne(folder + below, "train-images-idx3-ubyte",
+             "train-labels-idx1-ubyte");
+    EXPECT_TRUE(HasMnist(files, folder, MnistPart::kTrain)) << below;
+    EXPECT_FALSE(HasMnist(files, folder, MnistPart::kTest)) << below;
+    const auto train = ReadMnist(files, folder, MnistPart::kTrain);
+    ASSERT_TRUE(train.ok()) << train.status();
+    EXPECT_THAT(train->labels, ElementsAre(7));
+    EXPECT_EQ(ReadMnist(files, folder, MnistPart::kTest).status().message(),
+              "no " + folder + below +
+                  "/t10k-images-idx3-ubyte, plain or with .gz, beside the "
+                  "other files; put it there");
+  }
+  const std::string dotted = MakeTempFolder();
+  WriteOne(dotted, "train-images.idx3-ubyte", "train-labels.idx1-ubyte");
+  EXPECT_TRUE(ReadMnist(files, dotted, MnistPart::kTrain).ok());
+}
+
+TEST(MnistTest, RefusesTwoDataSets) {
+  base::PosixFileSystem files;
+  const std::string folder = MakeTempFolder();
+  for (const std::string set : {"/FashionMNIST/raw", "/MNIST/raw"}) {
+    WriteOne(folder + set, "train-images-idx3-ubyte",
+             "train-labels-idx1-ubyte");
+  }
+  EXPECT_TRUE(HasMnist(files, folder, MnistPart::kTrain));
+  EXPECT_EQ(ReadMnist(files, folder, MnistPart::kTrain).status().message(),
+            folder + " has the files of 2 data sets; give one of " + folder +
+                "/MNIST/raw, " + folder + "/FashionMNIST/raw");
 }
 
 TEST(MnistTest, EveryReadMayFail) {

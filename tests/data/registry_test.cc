@@ -153,7 +153,8 @@ TEST(RegistryTest, SaysWhatIsMissing) {
   const absl::Status status = OpenDataset(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("t10k-images-idx3-ubyte.gz: No such file"));
+              HasSubstr("t10k-images-idx3-ubyte, plain or with .gz, here or in "
+                        "MNIST/raw; give the folder of MNIST's IDX files"));
   EXPECT_FALSE(OpenDataset(Kind("glyphs", -1)).ok());
 }
 

@@ -26,7 +26,7 @@ fails_with 2 'trainer: cannot read /dev/zero: it has more than the 1048576 bytes
   train --config=/dev/zero
 
 # Data that cannot be read.
-fails_with 1 'trainer: --set data.path: cannot read none/t10k-images-idx3-ubyte.gz: No such file or directory; check the path' \
+fails_with 1 "trainer: --set data.path: no none/t10k-images-idx3-ubyte, plain or with .gz, here or in MNIST/raw; give the folder of MNIST's IDX files" \
   train --config=tiny.toml --set data.kind=mnist --set data.path=none
 mkdir broken
 echo 'this is no image' >broken/t10k-images-idx3-ubyte
