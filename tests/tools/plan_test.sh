@@ -89,15 +89,22 @@ for schedule in 1f1b zb_h1 zb_h2 zb_v v_half v_min search; do
   quietly train "${piped[@]}" --set mesh.schedule=$schedule \
     --set checkpoint.dir=$schedule
 done
-quietly plan "${piped[@]}" --set mesh.schedule=zb_h1 --grid
-sed -n '/^rank 0: F0 /,$p' out.txt >grid.txt
-(($(wc -l <grid.txt) == 2)) || die "$(cat out.txt)"
+"$TRAINER" plan "${piped[@]}" --set mesh.schedule=zb_h1 --grid >grid.txt
+(($(wc -l <grid.txt) == 2)) || die "$(cat grid.txt)"
 quietly train "${piped[@]}" --set mesh.schedule_file=grid.txt \
   --set checkpoint.dir=file
 for other in zb_h1 file; do
   same_bytes gpipe/step-00000020/model-00001-of-00002.safetensors \
     $other/step-00000020/model-00001-of-00002.safetensors
 done
+# The file is all that --grid prints, whatever else is asked for.
+"$TRAINER" plan "${piped[@]}" --set mesh.schedule=1f1b --grid --columns=40 \
+  --measure >measured.txt
+(($(wc -l <measured.txt) == 2)) || die "$(cat measured.txt)"
+quietly train "${piped[@]}" --set mesh.schedule_file=measured.txt \
+  --set checkpoint.dir=measured_file
+same_bytes gpipe/step-00000020/model-00001-of-00002.safetensors \
+  measured_file/step-00000020/model-00001-of-00002.safetensors
 # Measured cuts may put other parts of the model into each file.
 same_model gpipe measured
 quietly train "${piped[@]}" --set mesh.virtual_stages=2 \

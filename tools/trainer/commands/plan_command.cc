@@ -39,15 +39,16 @@ Options:
   --set section.key=value
   --ranks=N
   --measure                Times every layer.
-  --grid                   Prints the tables of the pipeline's ranks, which
-                           mesh.schedule_file takes.
+  --grid                   Prints only the tables of the pipeline's ranks, as
+                           a file that mesh.schedule_file takes.
   --columns=N              Width of the drawn step: 100.
   --help                   This text.
 
-For example, which schedule suits four stages of a small GPT:
+For example, which schedule suits four ranks of a small GPT, two parts each:
 
   trainer plan --set model.kind=gpt_nano --set data.kind=text \
-      --set mesh.pp=4 --set train.micro_batch_size=4 --set mesh.schedule=zb_v
+      --set model.depth=8 --set mesh.pp=4 --set train.micro_batch_size=4 \
+      --set mesh.schedule=zb_v
 )";
 
 constexpr int kColumnsMin = 20, kColumnsMax = 10'000;
@@ -124,9 +125,12 @@ absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
   const absl::StatusOr<actors::StepPrediction> step =
       actors::PredictStep(closed.spec, closed.costs ? &*closed.costs : nullptr);
   if (!step.ok()) return AtKeys(loaded, step.status());
+  if (request.grid) {
+    write(GridText(*step));
+    return absl::OkStatus();
+  }
   PlanTextOptions options;
   options.measured = closed.costs.has_value();
-  options.grid = request.grid;
   options.columns = request.columns;
   write(PlanText(loaded.config, *step, options));
   return absl::OkStatus();

@@ -26,7 +26,7 @@ struct PlanRequest {
   std::string config, ranks;
   std::vector<std::string> sets;
   bool measure = false;  // times a step, for predictions in milliseconds
-  bool grid = false;     // prints the tables of all ranks
+  bool grid = false;     // prints only the tables of all ranks
   int columns = 100;     // width of the drawn step
 };
 

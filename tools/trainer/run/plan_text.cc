@@ -190,29 +190,26 @@ std::string Misfits(const TrainerConfig& config, const StepPrediction& step) {
   return text;
 }
 
-// Returns the tables of the ranks, in the order in which they ran them.
-std::string GridOf(const pipeline::SimulatedStep& step) {
+}  // namespace
+
+std::string PlanText(const TrainerConfig& config, const StepPrediction& step,
+                     const PlanTextOptions& options) {
+  return absl::StrCat(HeadOf(config, step.plan), "\n",
+                      StageRows(step, options.measured), TieRows(step.plan),
+                      RankRows(step), StepText(step, options),
+                      "memory expected: ", Fullest(step).ToString(), "\n",
+                      Misfits(config, step));
+}
+
+std::string GridText(const StepPrediction& step) {
   std::vector<pipeline::StepTable> tables;
-  for (const pipeline::SimulatedRank& rank : step.ranks) {
+  for (const pipeline::SimulatedRank& rank : step.steady.step.ranks) {
     pipeline::StepTable& table = tables.emplace_back();
     for (const pipeline::SimulatedAction& at : rank.actions) {
       table.actions.push_back(at.action);
     }
   }
   return pipeline::ToGrid(tables);
-}
-
-}  // namespace
-
-std::string PlanText(const TrainerConfig& config, const StepPrediction& step,
-                     const PlanTextOptions& options) {
-  std::string text = absl::StrCat(
-      HeadOf(config, step.plan), "\n", StageRows(step, options.measured),
-      TieRows(step.plan), RankRows(step), StepText(step, options),
-      "memory expected: ", Fullest(step).ToString(), "\n",
-      Misfits(config, step));
-  if (options.grid) absl::StrAppend(&text, "\n", GridOf(step.steady.step));
-  return text;
 }
 
 }  // namespace troupe::tools

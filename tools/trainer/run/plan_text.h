@@ -1,4 +1,4 @@
-// The text that `trainer plan` prints of a predicted step.
+// The texts that `trainer plan` prints of a predicted step.
 //
 //   PlanTextOptions options;
 //   options.measured = true;
@@ -16,13 +16,16 @@ namespace troupe::tools {
 
 struct PlanTextOptions {
   bool measured = false;  // whether costs are seconds, not FLOPs
-  bool grid = false;      // whether to print the tables of all ranks
   int columns = 100;      // width of the drawn step
 };
 
 std::string PlanText(const TrainerConfig& config,
                      const actors::StepPrediction& step,
                      const PlanTextOptions& options);
+
+// Returns the tables of the ranks, in the order in which they ran them: the text
+// that mesh.schedule_file takes.
+std::string GridText(const actors::StepPrediction& step);
 
 }  // namespace troupe::tools
 
