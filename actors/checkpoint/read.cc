@@ -117,7 +117,10 @@ absl::StatusOr<std::string> FindLatestCheckpoint(base::FileSystem& files,
                           ListCheckpoints(files, dir));
   if (paths.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        "no checkpoint in ", dir, "; check the path or start from step 0"));
+        "no checkpoint in ", dir,
+        absl::EndsWith(dir, absl::StrCat("/", kBestName))
+            ? "; only a run with keep_best keeps its best one there"
+            : "; check the path"));
   }
   return std::move(paths.back());
 }

@@ -9,6 +9,7 @@
 #include "actors/setup/rank_setup.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
+#include "base/field_error.h"
 #include "nn/optim/sgd.h"
 
 namespace troupe::actors {
@@ -66,7 +67,7 @@ absl::Status CheckKeys(const nn::ModelFactory& factory,
   }
   const IncompatibleKeys keys = FindIncompatibleKeys(checkpoint, wanted);
   if (keys.missing.empty() && keys.mismatched.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
+  return base::FieldError<&JobSpec::model>(absl::StrCat(
       checkpoint.path(), " is of another model",
       keys.missing.empty() ? "" : "; missing from it: ", ListKeys(keys.missing),
       keys.mismatched.empty() ? "" : "; mismatched: ",

@@ -71,8 +71,16 @@ fails_with 2 'trainer: --temperature=-1: must be a number from 0 to 100' \
   "${generate[@]}" --temperature=-1
 fails_with 1 'trainer: no checkpoint in nowhere; *' \
   generate --config=text.toml --checkpoint=nowhere
+fails_with 1 'trainer: no checkpoint in saved/best; only a run with keep_best keeps its best one there' \
+  generate --config=text.toml --checkpoint=saved/best
 fails_with 2 'trainer: tiny.toml:6: data.kind = "synthetic" has no text *' \
   generate --config=tiny.toml --checkpoint=saved
 # Another model than that of the checkpoint.
 fails_with 2 'trainer: *is of another model; *h.0.ln_1.weight is f32*' \
   "${generate[@]}" --set model.kind=gpt_micro
+# The same model of another text: its characters are others.
+printf 'abc\n%.0s' {1..40} >other.txt
+for path in other.txt ''; do
+  fails_with 2 "trainer: *is of another model; mismatched: *wte.weight is f32*; model and data must be those of the run that wrote it, and here model.kind = \"gpt_nano\", data.kind = \"text\", data.path = \"$path\", data.tokenizer = \"chars\"" \
+    "${generate[@]}" --set data.path=$path
+done

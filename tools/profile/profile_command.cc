@@ -34,7 +34,8 @@ Options:
 
 For example:
 
-  trainer profile --set model.kind=resnet18 --set data.kind=synthetic
+  trainer profile --set model.kind=resnet18 --set data.kind=synthetic \
+      --set data.input_shape=32,32,3
 
 trainer train --trace=FILE records the same steps as a timeline, which shows
 what ranks and stages wait for.

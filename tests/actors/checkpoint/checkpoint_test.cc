@@ -127,9 +127,14 @@ TEST_F(CheckpointFilesTest, UnfinishedOnesAreNotFoundAndGoAway) {
 }
 
 TEST_F(CheckpointFilesTest, NothingThere) {
-  EXPECT_EQ(FindLatestCheckpoint(files_, dir_).status(),
-            absl::NotFoundError("no checkpoint in " + dir_ +
-                                "; check the path or start from step 0"));
+  EXPECT_EQ(
+      FindLatestCheckpoint(files_, dir_).status(),
+      absl::NotFoundError("no checkpoint in " + dir_ + "; check the path"));
+  const std::string best = dir_ + "/best";
+  EXPECT_EQ(FindLatestCheckpoint(files_, best).status(),
+            absl::NotFoundError(
+                "no checkpoint in " + best +
+                "; only a run with keep_best keeps its best one there"));
   EXPECT_EQ(ListCheckpoints(files_, dir_).value(), Names{});
   ASSERT_TRUE(base::WriteWholeFile(files_, dir_, "a file").ok());
   EXPECT_EQ(FindLatestCheckpoint(files_, dir_).status().message(),

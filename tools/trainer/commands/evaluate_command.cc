@@ -25,13 +25,19 @@ and nothing written. The configuration is that of the run that wrote it: model,
 data and optimizer must be the same; seed and step are the checkpoint's.
 
 Options:
-  --checkpoint=DIR         A checkpoint ("checkpoints/glyphs/step-00001024",
-                           "checkpoints/glyphs/best"), or a folder of them, of
-                           which the newest is taken.
+  --checkpoint=DIR         A checkpoint ("checkpoints/glyphs/step-00001024"), or
+                           a folder of them, of which the newest is taken. The
+                           best is in its folder "best", if the run keeps it
+                           (checkpoint.keep_best).
   --config=FILE            As of trainer train; so are the next two.
   --set section.key=value
   --ranks=N
   --help                   This text.
+
+For example:
+
+  trainer evaluate --config=examples/glyphs/glyphs.toml \
+      --checkpoint=checkpoints/glyphs
 )";
 
 // Makes `job` evaluate and end at once: it goes on from a checkpoint that has
@@ -76,7 +82,7 @@ absl::StatusOr<EvaluateOptions> ParseEvaluate(
     if (option.name == "--checkpoint") {
       TROUPE_ASSIGN_OR_RETURN(
           options.checkpoint,
-          left.Value(option, "--checkpoint=checkpoints/glyphs/best"));
+          left.Value(option, "--checkpoint=checkpoints/glyphs"));
     } else if (argument == "--help" || argument == "-h") {
       options.help = true;
       return options;
@@ -95,7 +101,7 @@ absl::StatusOr<EvaluateOptions> ParseEvaluate(
   if (options.checkpoint.empty()) {
     return absl::InvalidArgumentError(
         "no checkpoint to evaluate; write "
-        "--checkpoint=checkpoints/glyphs/best, say");
+        "--checkpoint=checkpoints/glyphs, say");
   }
   TROUPE_ASSIGN_OR_RETURN(options.source, ParseConfigSource(of_train));
   return options;

@@ -43,10 +43,11 @@ Options:
   --threads=N              Of each rank's computation: 1.
   --help                   This text.
 
-For example:
+For example, of a model that was trained on the text input.txt:
 
   trainer generate --config=examples/char_gpt/char_gpt.toml \
-      --checkpoint=checkpoints/char_gpt --prompt=ROMEO: --temperature=0.8
+      --set data.path=input.txt --checkpoint=checkpoints/char_gpt \
+      --prompt=ROMEO: --temperature=0.8
 
 The same by two ranks, of a model that was cut as it is here or in another way:
 

@@ -23,8 +23,8 @@ std::string PlanText(const TrainerConfig& config,
                      const actors::StepPrediction& step,
                      const PlanTextOptions& options);
 
-// Returns the tables of the ranks, in the order in which they ran them: the text
-// that mesh.schedule_file takes.
+// Returns the tables of the ranks, in the order in which they ran them: the
+// text that mesh.schedule_file takes.
 std::string GridText(const actors::StepPrediction& step);
 
 }  // namespace troupe::tools

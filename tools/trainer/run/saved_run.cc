@@ -1,13 +1,21 @@
 #include "tools/trainer/run/saved_run.h"
 
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "actors/checkpoint/load_model.h"
 #include "actors/checkpoint/plan_file.h"
+#include "actors/spec/job_spec.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/precision.h"
 #include "tools/trainer/run/spec_builder.h"
@@ -29,6 +37,25 @@ absl::Status TakePrecision(const actors::Checkpoint& checkpoint,
   }
   SetPrecision(plan->data_dtype, config);
   return absl::OkStatus();
+}
+
+// Adds to the error of a checkpoint of another model what the model follows
+// from: the sizes of the first and the last layer are those of the data.
+absl::Status WithKeysOfModel(const LoadedConfig& loaded,
+                             const absl::Status& status) {
+  const std::string field = base::FieldName<&actors::JobSpec::model>();
+  if (!absl::c_linear_search(base::FieldsOf(status), field)) return status;
+  std::vector<std::string> values;
+  for (const absl::string_view name :
+       {"model.kind", "data.kind", "data.path", "data.tokenizer"}) {
+    values.push_back(
+        absl::StrCat(name, " = ", FormatValue(*FindKey(name), loaded.config)));
+  }
+  return base::WithMessage(status,
+                           absl::StrCat(status.message(),
+                                        "; model and data must be those of "
+                                        "the run that wrote it, and here ",
+                                        absl::StrJoin(values, ", ")));
 }
 
 }  // namespace
@@ -69,7 +96,9 @@ absl::StatusOr<std::unique_ptr<actors::InferenceSession>> OpenSavedModel(
   spec.plan.threads_per_rank = threads;
   auto session =
       actors::InferenceSession::Open(spec, std::move(run.checkpoint));
-  if (!session.ok()) return AtKeys(run.loaded, session.status());
+  if (!session.ok()) {
+    return AtKeys(run.loaded, WithKeysOfModel(run.loaded, session.status()));
+  }
   return session;
 }
 
