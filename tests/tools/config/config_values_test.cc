@@ -43,6 +43,21 @@ TEST(ConfigKeys, DefaultsAndExamplesAreValid) {
   }
 }
 
+TEST(ConfigKeys, ValuesAreThoseThatAreAccepted) {
+  const auto values = [](const char* name) { return FindKey(name)->Values(); };
+  EXPECT_EQ(values("loss.reduction"), "\"mean\", \"sum\"");
+  EXPECT_EQ(values("comm.reduction_dtype"),
+            "\"auto\", \"f32\", \"bf16\", \"f16\"");
+  EXPECT_EQ(values("train.threads_per_rank"), "integer, 1 to 1024");
+  EXPECT_EQ(values("train.seed"), "integer, at least 0");
+  EXPECT_EQ(values("model.depth"), "integer, at most 1000");
+  EXPECT_EQ(values("comm.bucket_bytes"), "size");
+  EXPECT_EQ(values("comm.inline_bytes"), "size or \"auto\"");
+  EXPECT_EQ(values("checkpoint.resume"), "true or false");
+  EXPECT_EQ(values("train.loss_scale"), "number or text");
+  EXPECT_EQ(values("checkpoint.dir"), "text");
+}
+
 // An error in the path to a field would set the field of another key.
 TEST(ConfigKeys, EachSetsAFieldOfItsOwn) {
   for (const ConfigKey& key : ConfigKeys()) {

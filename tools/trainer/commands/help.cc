@@ -90,9 +90,10 @@ lr = 0.05
 momentum = 0.9
 ```
 
-Sizes are numbers of bytes or texts such as `"25MiB"` (KiB, MiB, GiB, kB, MB,
-GB). On the command line texts need no quotes and lists no brackets:
-`--set model.kind=mlp --set model.widths=256,128`.
+The column "values" has the accepted texts, or the type and its limits; what must
+fit together is checked before anything starts. Sizes are numbers of bytes or texts
+such as `"25MiB"` (KiB, MiB, GiB, kB, MB, GB). On the command line texts need no
+quotes and lists no brackets: `--set model.kind=mlp --set model.widths=256,128`.
 
 There is no `batch_size`: `train.micro_batch_size` is what one forward of one
 stage takes, per rank; `train.global_batch_size` is what one optimizer step
@@ -153,16 +154,16 @@ std::string ExitCodesMarkdown() {
 std::string KeyHelp(const ConfigKey& key, const TrainerConfig& defaults) {
   return absl::StrCat(
       "  ", std::string(key.key()), " = ", FormatValue(key, defaults), "\n",
-      Wrapped(
-          absl::StrCat(key.help, " Example: ", key.name, " = ", key.example),
-          /*indent=*/6));
+      Wrapped(absl::StrCat(key.help, " Values: ", key.Values(),
+                           ". Example: ", key.name, " = ", key.example),
+              /*indent=*/6));
 }
 
 std::string MarkdownRow(const ConfigKey& key, const TrainerConfig& defaults) {
   const std::string help = absl::StrReplaceAll(key.help, {{"|", "\\|"}});
-  return absl::StrCat(
-      "| `", std::string(key.key()), "` | ", std::string(key.type()), " | `",
-      FormatValue(key, defaults), "` | ", help, " | `", key.example, "` |\n");
+  return absl::StrCat("| `", std::string(key.key()), "` | ", key.Values(),
+                      " | `", FormatValue(key, defaults), "` | ", help, " | `",
+                      key.example, "` |\n");
 }
 
 }  // namespace
@@ -214,7 +215,7 @@ std::string TrainHelpMarkdown() {
   std::string page = kMarkdownIntro;
   for (const ConfigSection& section : ConfigSections()) {
     absl::StrAppend(&page, "\n## [", section.name, "]\n\n", section.help,
-                    "\n\n| key | type | default | meaning | example |\n",
+                    "\n\n| key | values | default | meaning | example |\n",
                     "| --- | --- | --- | --- | --- |\n");
     for (const ConfigKey& key : ConfigKeys()) {
       if (key.section() == section.name) {

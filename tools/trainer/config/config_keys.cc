@@ -1,5 +1,6 @@
 #include "tools/trainer/config/config_keys.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -92,9 +93,11 @@ constexpr ConfigKey kTrainKeys[] = {
     {"train.micro_batch_size",
      Field<&C::job, &JobSpec::plan, &PlanOptions::micro_batch_size>(),
      AtMost(kExtentMax),
-     "Samples of one forward of one stage, per rank; 0 means global_batch_size "
-     "/ mesh.dp. Smaller ones accumulate gradients, and fill a pipeline; where "
-     "they do not divide that, the last one of a step is smaller still.",
+     "Samples of one forward of one stage, per rank. Each replica's share of a "
+     "global batch is cut into parts of this size, whose gradients are added "
+     "up; a remainder is one smaller part. 0: the share whole, "
+     "global_batch_size "
+     "/ mesh.dp.",
      "16"},
     {"train.seed", Field<&C::job, &JobSpec::seed>(), kFromZero,
      "Seed of the first parameters and of the order of samples.", "42"},
@@ -191,8 +194,8 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      }),
      "What is alike in all stages, as far as may be, where mesh.cuts is empty: "
      "the arithmetic of a forward, the number of parameters, or of layers; "
-     "\"measured\" times every layer when the run begins, and makes the rank "
-     "with the most to do as idle as may be.",
+     "\"measured\" times each layer at the start, and takes the cuts that give "
+     "the busiest rank the least work.",
      "\"measured\""},
     {"mesh.memory_limit", Field<&C::pipeline, &PipelineConfig::memory_limit>(),
      Bytes(0, KeyUnit::kBytes),
@@ -258,9 +261,10 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "false"},
     {"comm.cross_step",
      Field<&C::job, &JobSpec::plan, &PlanOptions::cross_step>(), kAny,
-     "Lets a step begin on layers whose gradients are exchanged while those of "
-     "other layers are on their way, first layers first. The results are the "
-     "same. It changes nothing where gradients are reduced by the compute "
+     "Lets the next forward of a layer begin as soon as its own gradients are "
+     "exchanged and applied, though those of later layers are still on their "
+     "way. The results are the same. It changes nothing where gradients are "
+     "reduced by the compute "
      "thread, nor with optimizer.skip_nonfinite or clip_grad_norm.",
      "true"},
     {"comm.reduction_order",
@@ -359,6 +363,25 @@ absl::string_view ConfigKey::type() const {
                                           "list of numbers",
                                           "list of texts"};
   return kTypes[static_cast<int>(field.type)];
+}
+
+std::string ConfigKey::Values() const {
+  if (rule.choices != nullptr) {
+    return absl::StrCat("\"", absl::StrJoin(rule.choices(), "\", \""), "\"");
+  }
+  std::string values(type());
+  // A limit that nobody reaches is there for the program, not for its reader.
+  constexpr double kMaxShown = 1e6;
+  const bool has_max = rule.max <= kMaxShown;
+  if (rule.unit == KeyUnit::kBytesOrAuto) return values + " or \"auto\"";
+  if (rule.unit == KeyUnit::kBytes) return values;
+  if (!std::isinf(rule.min)) {
+    absl::StrAppend(&values, ", ", has_max ? "" : "at least ", rule.min);
+    if (has_max) absl::StrAppend(&values, " to ", rule.max);
+  } else if (has_max) {
+    absl::StrAppend(&values, ", at most ", rule.max);
+  }
+  return values;
 }
 
 absl::Span<const ConfigKey> ConfigKeys() {

@@ -58,6 +58,9 @@ struct ConfigKey {
   // "text", "integer", "number", "true or false", "list of integers", "list of
   // integers and texts", "list of numbers", "list of texts", "size".
   absl::string_view type() const;
+  // Returns the accepted values, for people to read: the texts, or the type and
+  // the limits of the rule. `"mean", "sum"`, `integer, 1 to 1024`, `size`.
+  std::string Values() const;
 };
 
 // All keys, in the order of the documentation. The keys of a section are

@@ -247,9 +247,11 @@ constexpr ConfigKey kOptimizerKeys[] = {
     {"optimizer.schedule", Schedule<&LrSchedule::kind>(),
      OneOf(nn::LrScheduleNames),
      "How the learning rate goes with the steps, as in "
-     "torch.optim.lr_scheduler: \"cosine\", \"linear\" and \"one_cycle\" and "
-     "\"polynomial\" take schedule_steps, \"step\" step_size, \"multi_step\" "
-     "milestones.",
+     "torch.optim.lr_scheduler: \"cosine\", \"linear\", \"one_cycle\" and "
+     "\"polynomial\" take schedule_steps, \"step\" step_size and gamma, "
+     "\"multi_step\" milestones and gamma, \"exponential\" gamma; "
+     "\"inverse_sqrt\" is sqrt(w / (w + t)) at step t behind a warm-up of w "
+     "steps, as in Transformers.",
      "\"cosine\""},
     {"optimizer.schedule_steps", Schedule<&LrSchedule::steps>(),
      AtMost(kCountMax),
