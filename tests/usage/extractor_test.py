@@ -111,13 +111,14 @@ class ExtractorTest(unittest.TestCase):
 
     def test_a_picture_is_no_code(self):
         picture = "  F0 B0 F1 B1\n  ^  a forward"
-        self.assertEqual(usage.blocks_of(header(picture).splitlines()), [])
+        self.assertEqual(
+            usage.blocks_of("add.h", header(picture).splitlines()), [])
         self.assertEqual(self.errors(header(picture)), "")
 
     def test_text_between_ends_a_block(self):
         text = header("int a = 1;").replace(
             "// Threads: any number.", "// And:\n//\n//   int a = 2;")
-        blocks = usage.blocks_of(text.splitlines())
+        blocks = usage.blocks_of("add.h", text.splitlines())
         self.assertEqual([(b.number, b.lines) for b in blocks],
                          [(3, ["int a = 1;"]), (7, ["int a = 2;"])])
         self.assertEqual(self.errors(text), "")
@@ -127,6 +128,51 @@ class ExtractorTest(unittest.TestCase):
         source = usage.source_of({"nn/add.h": text.splitlines()}, [])
         self.assertEqual(source.count('#include "nn/add.h"'), 1)
         self.assertEqual(self.errors(text), "")
+
+
+PAGE = """\
+# Adding
+
+Text with `code`.
+
+```cpp
+%s
+```
+
+```sh
+add 1 2
+```
+"""
+
+
+class PageTest(unittest.TestCase):
+
+    def errors(self, *codes):
+        """Returns the compiler's messages about pages with these blocks."""
+        source = usage.source_of(
+            {"docs/add%d.md" % i: (PAGE % code).splitlines()
+             for i, code in enumerate(codes)}, [])
+        return subprocess.run(
+            ["g++", "-std=c++17", "-fsyntax-only", "-w", "-xc++", "-"],
+            input=source, stderr=subprocess.PIPE, text=True).stderr
+
+    def test_what_is_right_compiles(self):
+        self.assertEqual(self.errors(
+            "int a = 1;\nreturn a;",
+            "int Twice(int a,\n          int b) {\n  return a + b;\n}",
+            "#include <vector>\n\nint main() {\n  std::vector<int> a;\n}"), "")
+
+    def test_what_is_wrong_does_not(self):
+        for code in ("int a = b;", "Twice(1, 2);", "int a = ...;",
+                     "int main() {\n  std::vector<int> a;\n}"):
+            self.assertIn("docs/add1.md:", self.errors("int a = 1;", code), code)
+
+    def test_the_program_of_a_page_is_its_main(self):
+        page = (PAGE % "int a = 1;") + (PAGE % "#include <x>\nint main() {\n}")
+        self.assertEqual(usage.program_of(page.splitlines()),
+                         "#include <x>\nint main() {\n}\n")
+        with self.assertRaises(ValueError):
+            usage.program_of((PAGE % "int a = 1;").splitlines())
 
 
 class MissingTest(unittest.TestCase):
@@ -147,6 +193,17 @@ class MissingTest(unittest.TestCase):
         self.assertEqual(self.missing([], ["nn/add.h"]), [])
         self.assertEqual([line.split(":")[0] for line in self.missing([])],
                          ["nn/add.h"])
+
+    def test_a_forgotten_page_is_named(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "docs"))
+            for path, text in (("README.md", PAGE), ("docs/add.md", PAGE),
+                               ("docs/prose.md", "# Prose\n")):
+                with open(os.path.join(root, path), "w") as file:
+                    file.write(text)
+            self.assertEqual([line.split(":")[0] for line in
+                              usage.missing(root, ["README.md"])],
+                             ["docs/add.md"])
 
     def test_the_list_of_others_only_shrinks(self):
         for listed in ("nn/plain.h", "nn/gone.h"):

@@ -1,2 +1,2 @@
 #!/bin/bash
-exec python3 tests/usage/extractor_test.py
+cd tests/usage && exec python3 -m unittest extractor_test commands_test

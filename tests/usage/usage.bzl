@@ -1,4 +1,5 @@
-"""Compiles the usage examples of headers, as usage.py extracts them.
+"""Compiles the usage examples of headers, and the C++ of pages, as usage.py
+extracts them.
 
     cc_usage(
         name = "usage",
@@ -11,6 +12,8 @@ and makes one source for each folder of headers that has a file among `words`. A
 folder without one is compiled with the folder above it. A new header is
 therefore compiled without being named here; usage_test.sh names those that no
 target reaches. Headers and words may include whatever `deps` provides.
+
+With `pages`, it compiles their C++ instead, as one source with words/pages.h.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -85,13 +88,16 @@ def _impl(ctx):
     headers = depset(
         transitive = [dep[_UsageInfo].headers for dep in ctx.attr.deps],
     ).to_list()
-    for file in headers:
+    for file in [] if ctx.files.pages else headers:
         folder = file.dirname
         if folder in ctx.attr.but_folders:
             continue
         if not ctx.attr.folders or folder in ctx.attr.folders:
             source = _folder_with_words(folder, ctx.files.words)
             folders.setdefault(source, []).append(file)
+
+    if ctx.files.pages:
+        folders["pages"] = ctx.files.pages
 
     objects = []
     for folder, files in sorted(folders.items()):
@@ -134,6 +140,8 @@ cc_usage = rule(
         "folders": attr.string_list(),
         # Folders whose headers are not compiled.
         "but_folders": attr.string_list(),
+        # Pages (.md) whose C++ is compiled, instead of that of headers.
+        "pages": attr.label_list(allow_files = [".md"]),
         # Headers that declare names for the usage, at most one per folder.
         "words": attr.label_list(allow_files = [".h"]),
         "_cc_toolchain": attr.label(

@@ -1,10 +1,13 @@
-"""Extracts the usage examples in comments of headers into compilable sources.
+"""Extracts the usage examples in comments of headers, and the ```cpp blocks of
+pages, into compilable sources.
 
-    usage.py source [--words=WORDS.h] HEADER...      prints one source
-    usage.py missing ROOT LIST.txt... [HEADER...]    names forgotten headers
+    usage.py source [--words=WORDS.h] FILE...        prints one source
+    usage.py program PAGE.md                         prints its whole program
+    usage.py missing ROOT LIST.txt... [HEADER...]    names forgotten files
 
-Each LIST.txt names headers whose usage is compiled. HEADER... are headers under
-ROOT whose usage need not be; FOLDER/ stands for all headers of a folder.
+FILE is a header, or a page (.md). Each LIST.txt names files whose usage is
+compiled. HEADER... are headers under ROOT whose usage need not be; FOLDER/ stands
+for all headers of a folder.
 
 In the comment at the top of a header, and in one over a class, lines indented
 by three columns are code, and lines indented by five or more are a picture, a
@@ -16,12 +19,17 @@ header,
     troupe::nn::usage::tape_h       for nn/autograd/tape.h
 
 in which WORDS.h declares the names that a block leaves undeclared. Names for
-all headers of the folder are in troupe::nn::usage.
+all headers of the folder are in troupe::nn::usage. A page's blocks are in
+
+    troupe::usage::using_md         for docs/using.md
 """
 
 import os
 import re
 import sys
+
+# Pages whose C++ is compiled: these, and those of docs/.
+PAGES = ("README.md",)
 
 # Folders whose headers no user includes.
 PRIVATE = ("tests/",)
@@ -78,8 +86,28 @@ def runs_of(first, comment):
             run, number = [], None
 
 
-def blocks_of(lines):
-    """Returns the blocks of code of a header."""
+def is_page(path):
+    return path.endswith(".md")
+
+
+def blocks_of_page(lines):
+    """Returns the ```cpp blocks of a page."""
+    blocks = []
+    inside = False
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("```"):
+            inside = line == "```cpp"
+            if inside:
+                blocks.append(Block(number + 1, []))
+        elif inside:
+            blocks[-1].lines.append(line)
+    return blocks
+
+
+def blocks_of(path, lines):
+    """Returns the blocks of code of a header or a page."""
+    if is_page(path):
+        return blocks_of_page(lines)
     return [
         Block(number, [line[3:] for line in run])
         for first, comment in comments_of(lines)
@@ -104,7 +132,10 @@ def split(block):
     in_definition = False
     for number, line in enumerate(block.lines, start=block.number):
         directive = line.startswith("#")
-        in_definition = in_definition or begins_definition(line)
+        # Parameters may take two lines.
+        after = block.lines[number - block.number + 1:][:line.endswith(",")]
+        head = " ".join([line] + [more.strip() for more in after])
+        in_definition = in_definition or begins_definition(head)
         where = definitions if in_definition or directive else statements
         where.append((number, line))
         if re.match(r"\}|.*;( *//.*)?$", line) and not line.startswith(" "):
@@ -136,28 +167,49 @@ def includes_itself(block, path):
     return '#include "%s"' % path in block.lines
 
 
+def is_include(line):
+    return line.startswith("#include ")
+
+
 def usage_of(path, lines):
-    """Returns the source of one header's blocks, without includes."""
-    stem = os.path.splitext(os.path.basename(path))[0]
+    """Returns the source of one file's blocks, without includes."""
+    name = os.path.basename(path).replace(".", "_")
+    namespace = "troupe" if is_page(path) else namespace_of(lines)
     text = []
-    for block in blocks_of(lines):
+    for block in blocks_of(path, lines):
         definitions, statements = split(block)
         if includes_itself(block, path):
             text += numbered(definitions, path)
             continue
-        text.append("namespace %s::usage::%s_h {" % (namespace_of(lines), stem))
+        if is_page(path):
+            definitions = [d for d in definitions if not is_include(d[1])]
+        text.append("namespace %s::usage::%s {" % (namespace, name))
         text += numbered(definitions, path)
-        text.append("UsageResult Line%d() {" % block.number)
+        # ASSERT_EQ() returns nothing.
+        asserts = any("ASSERT_" in line for _, line in statements)
+        text.append("%s Line%d() {" % ("void" if asserts else "UsageResult",
+                                       block.number))
         text += numbered(statements, path)
-        text += ["return {};", "}", "}"]
+        text += ["return;" if asserts else "return {};", "}", "}"]
     return text
+
+
+def program_of(lines):
+    """Returns the first block of a page that has a main()."""
+    for block in blocks_of_page(lines):
+        if any(line.startswith("int main(") for line in block.lines):
+            return "\n".join(block.lines) + "\n"
+    raise ValueError("no block has a main()")
 
 
 def source_of(headers, words):
     """Returns the source for headers, {path: lines}; `words`: also included."""
     text = []
     for path, lines in headers.items():
-        if not any(includes_itself(b, path) for b in blocks_of(lines)):
+        blocks = blocks_of(path, lines)
+        if is_page(path):
+            text += [line for b in blocks for line in b.lines if is_include(line)]
+        elif not any(includes_itself(b, path) for b in blocks):
             text.append('#include "%s"' % path)
     text += ['#include "%s"' % path for path in words]
     text.append(PREAMBLE)
@@ -186,18 +238,30 @@ def headers_under(root):
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), root)
             if path.endswith(".h") and not path.startswith(PRIVATE):
-                if blocks_of(read_lines(os.path.join(root, path))):
+                if blocks_of(path, read_lines(os.path.join(root, path))):
                     yield path
+
+
+def pages_under(root):
+    """Yields the paths of the pages that show C++."""
+    folder = os.path.join(root, "docs")
+    docs = os.listdir(folder) if os.path.isdir(folder) else []
+    for path in [*PAGES, *("docs/" + name for name in sorted(docs))]:
+        full = os.path.join(root, path)
+        if is_page(path) and os.path.exists(full) and blocks_of_page(
+                read_lines(full)):
+            yield path
 
 
 def missing(root, compiled, excused=()):
     """Returns a message for each header whose usage is not compiled."""
-    shown = set(headers_under(root))
+    shown = set(headers_under(root)) | set(pages_under(root))
     folders = tuple(e for e in excused if e.endswith("/"))
     excused_here = {path for path in shown if path.startswith(folders)}
     report = [
-        "%s: its usage is not compiled; no target of tests/usage/BUILD depends "
-        "on its library" % path
+        "%s: its usage is not compiled; %s" % (
+            path, "//:pages lacks it" if is_page(path) else
+            "no target of tests/usage/BUILD depends on its library")
         for path in sorted(
             shown - set(compiled) - set(excused) - excused_here)
     ]
@@ -215,6 +279,9 @@ def main(arguments):
         paths = [a for a in rest if not a.startswith("--")]
         headers = {path: read_lines(path) for path in paths}
         sys.stdout.write(source_of(headers, words))
+        return 0
+    if command == "program":
+        sys.stdout.write(program_of(read_lines(rest[0])))
         return 0
     root, *paths = rest
     compiled = [header for path in paths if path.endswith(".txt")
