@@ -1,22 +1,18 @@
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "actors/checkpoint/checkpoint.h"
-#include "actors/checkpoint/json_fields.h"
 #include "actors/checkpoint/layout.h"
 #include "base/check.h"
+#include "nn/serialize/shard_index.h"
 
 namespace troupe::actors {
 namespace {
 
-// Limit on the size of either JSON file. An index of a million tensors takes
-// 100 MB.
-constexpr std::int64_t kJsonBytesMax = std::int64_t{1} << 28;
+constexpr std::int64_t kStateBytesMax = std::int64_t{1} << 28;
 
 absl::Status Damaged(const std::string& path, absl::string_view what) {
   return absl::DataLossError(absl::StrCat(path, " cannot be used: ", what,
@@ -35,23 +31,8 @@ absl::Status CheckName(absl::string_view path, std::int64_t step) {
       CheckpointName(step), ", or move it away"));
 }
 
-// Contents of model.safetensors.index.json: Hugging Face's form, to which
-// Troupe adds the number of shards.
-struct Index {
-  std::int64_t shards = 0;  // 0: the file does not have it
-  std::map<std::string, std::string> file_of;
-};
-
-absl::StatusOr<Index> ParseIndex(absl::string_view text) {
-  TROUPE_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJsonObject(text));
-  Index index;
-  TROUPE_RETURN_IF_ERROR(ReadField(json, "weight_map", index.file_of));
-  if (!json.contains("metadata")) return index;
-  TROUPE_ASSIGN_OR_RETURN(const nlohmann::json* metadata,
-                          ObjectField(json, "metadata"));
-  if (metadata->contains("shards")) {
-    TROUPE_RETURN_IF_ERROR(ReadField(*metadata, "shards", index.shards));
-  }
+absl::StatusOr<nn::ShardIndex> ParseIndex(absl::string_view text) {
+  TROUPE_ASSIGN_OR_RETURN(nn::ShardIndex index, nn::ParseShardIndex(text));
   if (index.shards > kShardsMax) {
     return absl::DataLossError(
         absl::StrCat("it has ", index.shards, " shards, at most ", kShardsMax));
@@ -67,19 +48,6 @@ std::vector<std::string> ShardNames(absl::string_view what,
     names.push_back(ShardName(what, i, shards));
   }
   return names;
-}
-
-// Returns the model's file names from an index that has no number of shards.
-absl::StatusOr<std::vector<std::string>> NamedFiles(const Index& index) {
-  std::set<std::string> names;
-  for (const auto& [tensor, file] : index.file_of) {
-    if (absl::StrContains(file, '/')) {
-      return absl::DataLossError(
-          absl::StrCat("\"", file, "\" is not the name of a file beside it"));
-    }
-    names.insert(file);
-  }
-  return std::vector<std::string>(names.begin(), names.end());
 }
 
 // Returns the optimizer's file names if no index has the number of shards: the
@@ -131,7 +99,7 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(base::FileSystem& files,
   checkpoint.path_ = path;
   const std::string state_path = absl::StrCat(path, "/", kStateName);
   TROUPE_ASSIGN_OR_RETURN(
-      std::string json, base::ReadWholeFile(files, state_path, kJsonBytesMax));
+      std::string json, base::ReadWholeFile(files, state_path, kStateBytesMax));
   absl::StatusOr<TrainerState> state = ParseTrainerState(json);
   if (!state.ok()) return Damaged(state_path, state.status().message());
   checkpoint.state_ = *std::move(state);
@@ -177,13 +145,13 @@ absl::Status Checkpoint::OpenShards(base::FileSystem& files) {
   if (!files.Exists(index_path)) return OpenSingle(files);
   TROUPE_ASSIGN_OR_RETURN(
       const std::string text,
-      base::ReadWholeFile(files, index_path, kJsonBytesMax));
-  absl::StatusOr<Index> index = ParseIndex(text);
+      base::ReadWholeFile(files, index_path, nn::kShardIndexBytesMax));
+  absl::StatusOr<nn::ShardIndex> index = ParseIndex(text);
   if (!index.ok()) return Damaged(index_path, index.status().message());
   std::vector<std::string> model = ShardNames("model", index->shards);
   std::vector<std::string> optimizer = ShardNames("optimizer", index->shards);
   if (index->shards == 0) {
-    absl::StatusOr<std::vector<std::string>> named = NamedFiles(*index);
+    absl::StatusOr<std::vector<std::string>> named = nn::FilesOf(*index);
     if (!named.ok()) return Damaged(index_path, named.status().message());
     model = *std::move(named);
     TROUPE_ASSIGN_OR_RETURN(const auto folder, files.List(path_));

@@ -20,10 +20,9 @@ void Compare(const std::map<std::string, nn::TensorSpec>& wanted,
       keys.missing.push_back(name);
       continue;
     }
-    const nn::TensorSpec is = {entry->shape, entry->dtype};
-    if (is == spec) continue;
-    keys.mismatched.push_back(
-        absl::StrCat(name, " is ", is.ToString(), ", not ", spec.ToString()));
+    if (entry->Is(spec.dtype, spec.shape)) continue;
+    keys.mismatched.push_back(absl::StrCat(name, " is ", entry->ToString(),
+                                           ", not ", spec.ToString()));
   }
   for (const std::string& name : names) {
     if (wanted.count(name) == 0) keys.unexpected.push_back(name);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/serialize/other_formats.h"
 #include "nn/serialize/safetensors_header.h"
 
 namespace troupe::nn {
@@ -98,8 +99,15 @@ absl::StatusOr<std::string> Preamble(
   return preamble + json;
 }
 
-// Returns the error for any damaged file.
-absl::Status Damaged(const std::string& path, absl::string_view what) {
+// Returns the error for any damaged file, or for one of another format.
+absl::Status Damaged(const std::string& path, const base::ReadableFile& file,
+                     absl::string_view what) {
+  std::string head(std::min(file.size(), kFormatHeadBytes), '\0');
+  TROUPE_RETURN_IF_ERROR(file.ReadAt(0, absl::MakeSpan(head)));
+  const std::string other = OtherFormat(head);
+  if (!other.empty()) {
+    return absl::DataLossError(absl::StrCat(path, " is ", other));
+  }
   return absl::DataLossError(
       absl::StrCat(path, " is not a whole safetensors file: ", what,
                    "; restore it from a copy or use an earlier one"));
@@ -150,15 +158,16 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(base::FileSystem& files,
                           files.Open(path));
   const std::int64_t size = file->size();
   if (size < kLengthBytes) {
-    return Damaged(path, absl::StrCat("it has only ", size, " bytes"));
+    return Damaged(path, *file, absl::StrCat("it has only ", size, " bytes"));
   }
   std::uint64_t header_bytes = 0;
   TROUPE_RETURN_IF_ERROR(
       file->ReadAt(0, {reinterpret_cast<char*>(&header_bytes), kLengthBytes}));
   if (header_bytes > static_cast<std::uint64_t>(kSafetensorsHeaderBytesMax) ||
       static_cast<std::int64_t>(header_bytes) > size - kLengthBytes) {
-    return Damaged(path, absl::StrCat("its header should have ", header_bytes,
-                                      " bytes, the file has ", size));
+    return Damaged(path, *file,
+                   absl::StrCat("its header should have ", header_bytes,
+                                " bytes, the file has ", size));
   }
   std::string json(header_bytes, '\0');
   TROUPE_RETURN_IF_ERROR(file->ReadAt(kLengthBytes, absl::MakeSpan(json)));
@@ -166,7 +175,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(base::FileSystem& files,
       kLengthBytes + static_cast<std::int64_t>(header_bytes);
   absl::StatusOr<SafetensorsHeader> header =
       ParseSafetensorsHeader(json, size - data_begin);
-  if (!header.ok()) return Damaged(path, header.status().message());
+  if (!header.ok()) return Damaged(path, *file, header.status().message());
 
   SafetensorsFile opened(path, std::move(file));
   opened.data_begin_ = data_begin;
@@ -176,6 +185,11 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(base::FileSystem& files,
     opened.index_.emplace(opened.entries_[i].name, static_cast<int>(i));
   }
   return opened;
+}
+
+std::string SafetensorsEntry::ToString() const {
+  return unreadable.empty() ? absl::StrCat(DTypeName(dtype), shape.ToString())
+                            : unreadable;
 }
 
 const SafetensorsEntry* SafetensorsFile::Find(absl::string_view name) const {
@@ -190,11 +204,10 @@ absl::Status SafetensorsFile::Read(absl::string_view name,
     return absl::NotFoundError(
         absl::StrCat(path_, " has no tensor \"", name, "\""));
   }
-  if (entry->dtype != into.dtype() || entry->shape != into.shape()) {
+  if (!entry->Is(into.dtype(), into.shape())) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": tensor \"", name, "\" is ",
-                     DTypeName(entry->dtype), entry->shape.ToString(), ", ",
-                     DTypeName(into.dtype()), into.shape().ToString(),
+        absl::StrCat(path_, ": tensor \"", name, "\" is ", entry->ToString(),
+                     ", ", DTypeName(into.dtype()), into.shape().ToString(),
                      " is wanted; use the model it was saved from"));
   }
   TROUPE_CHECK(!into.is_meta(), "a tensor to read into has memory");
@@ -209,6 +222,11 @@ absl::StatusOr<Tensor> SafetensorsFile::Read(absl::string_view name,
   if (entry == nullptr) {
     return absl::NotFoundError(
         absl::StrCat(path_, " has no tensor \"", name, "\""));
+  }
+  if (!entry->unreadable.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": tensor \"", name, "\" is ", entry->ToString(),
+                     ", which cannot be read; convert it"));
   }
   TROUPE_ASSIGN_OR_RETURN(
       Tensor tensor, Tensor::Create(entry->shape, entry->dtype, allocator));

@@ -23,8 +23,9 @@
 // Python's writer.
 //
 // The reader does not trust the file: sizes, names and offsets are checked
-// before memory for data is allocated. It supports the dtypes F32 F64 BF16 F16
-// I32 I64 U8 and up to Shape::kMaxRank axes.
+// before memory for data is allocated. It reads the dtypes F32 F64 BF16 F16 I32
+// I64 U8 and up to Shape::kMaxRank axes. Entries of the format's other dtypes,
+// or of more axes, are only measured and listed (SafetensorsEntry::unreadable).
 //
 // Tensors are in host memory. Cost: one pass over the data, no copy. Threads:
 // any number of threads may read from one SafetensorsFile.
@@ -72,12 +73,23 @@ struct SafetensorsEntry {
   Shape shape;
   std::int64_t begin = 0;  // bytes from the start of the data
   std::int64_t end = 0;
+  // Dtype and shape, "BOOL[1, 1, 8, 8]", of an entry that no Tensor can hold;
+  // `dtype` and `shape` then mean nothing. Empty: the entry can be read.
+  std::string unreadable = {};
+
+  // "f32[10, 84]"
+  std::string ToString() const;
+  // Whether the entry can be read into a tensor of this dtype and shape.
+  bool Is(DType wanted_dtype, const Shape& wanted_shape) const {
+    return unreadable.empty() && dtype == wanted_dtype && shape == wanted_shape;
+  }
 };
 
 class SafetensorsFile {
  public:
   // Reads and checks the header. Every error names `path`.
-  //   kDataLoss: the file is not a safetensors file, or damaged; says where.
+  //   kDataLoss: the file is damaged, or not a safetensors file; says where, or
+  //     what it is (other_formats.h).
   static absl::StatusOr<SafetensorsFile> Open(base::FileSystem& files,
                                               const std::string& path);
 
@@ -90,7 +102,8 @@ class SafetensorsFile {
 
   // Fills `into` with the tensor `name`.
   //   kNotFound:        no such tensor.
-  //   kInvalidArgument: its dtype or shape differs from that of `into`.
+  //   kInvalidArgument: its dtype or shape differs from that of `into`, or it
+  //                     is unreadable.
   absl::Status Read(absl::string_view name, const Tensor& into) const;
   // The same, into new memory.
   absl::StatusOr<Tensor> Read(absl::string_view name,

@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/check.h"
 #include "nlohmann/json.hpp"
 
@@ -28,12 +29,44 @@ std::string Shown(absl::string_view name) {
                       longer ? "...\"" : "\"");
 }
 
+// The same for a shape: "[2, 3]".
+std::string ShownShape(absl::Span<const std::int64_t> dims) {
+  constexpr std::size_t kDimsMax = 12;
+  return absl::StrCat("[", absl::StrJoin(dims.subspan(0, kDimsMax), ", "),
+                      dims.size() > kDimsMax ? ", ...]" : "]");
+}
+
 std::optional<DType> ParseSafetensorsDType(absl::string_view name) {
   for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16,
                       DType::kI32, DType::kI64, DType::kU8}) {
     if (SafetensorsDTypeName(dtype) == name) return dtype;
   }
   return std::nullopt;
+}
+
+// A dtype of the format that no Tensor has.
+struct OtherDType {
+  absl::string_view name;
+  int bits;
+};
+
+constexpr OtherDType kOtherDTypes[] = {
+    {"BOOL", 8},    {"I8", 8},          {"I16", 16},        {"U16", 16},
+    {"U32", 32},    {"U64", 64},        {"C64", 64},        {"F4", 4},
+    {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"F8_E4M3", 8},     {"F8_E5M2", 8},
+    {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8},
+};
+
+// Returns the bits of an element of a dtype of the format; 0: the format has no
+// such dtype.
+int BitsOf(absl::string_view dtype) {
+  if (const std::optional<DType> known = ParseSafetensorsDType(dtype)) {
+    return 8 * static_cast<int>(SizeOf(*known));
+  }
+  for (const OtherDType& other : kOtherDTypes) {
+    if (other.name == dtype) return other.bits;
+  }
+  return 0;
 }
 
 // Handles the events of the JSON parser; keeps only what the format has, so a
@@ -86,12 +119,11 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       return Go(At::kMetadata);
     }
     if (at_ != At::kDType) return Unexpected("a string");
-    const std::optional<DType> dtype = ParseSafetensorsDType(value);
-    if (!dtype) {
+    if (BitsOf(value) == 0) {
       return Fail(absl::StrCat("has dtype ", Shown(value),
-                               "; known are F32 F64 BF16 F16 I32 I64 U8"));
+                               ", which the format does not have"));
     }
-    entry_.dtype = *dtype;
+    dtype_ = value;
     return Go(At::kTensor);
   }
 
@@ -107,9 +139,6 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     }
     if (value > static_cast<number_unsigned_t>(kInt64Max)) {
       return Fail("has a number above 2^63");
-    }
-    if (at_ == At::kShape && shape_.size() == Shape::kMaxRank) {
-      return Fail(absl::StrCat("has more than ", Shape::kMaxRank, " axes"));
     }
     if (at_ == At::kOffsets && offsets_.size() == 2) {
       return Fail("has more than two data_offsets");
@@ -178,22 +207,32 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     if (fields_.size() != 3 || offsets_.size() != 2) {
       return Fail("lacks dtype, shape or two data_offsets");
     }
-    std::int64_t bytes = static_cast<std::int64_t>(SizeOf(entry_.dtype));
+    std::int64_t bits = BitsOf(dtype_);
     for (std::int64_t extent : shape_) {
-      if (__builtin_mul_overflow(bytes, extent, &bytes)) {
-        return Fail("has a shape of more than 2^63 bytes");
+      if (__builtin_mul_overflow(bits, extent, &bits)) {
+        return Fail("has a shape of more than 2^63 bits");
       }
     }
-    // Beside an extent of 0, others may still have any size here.
-    if (!Shape::Fits(shape_)) return Fail("has extents of 2^60 and more");
-    entry_.shape = Shape(shape_);
+    const std::string what = absl::StrCat(dtype_, ShownShape(shape_));
     entry_.begin = offsets_[0];
     entry_.end = offsets_[1];
-    if (entry_.end < entry_.begin || entry_.end - entry_.begin != bytes) {
-      return Fail(
-          absl::StrCat("has data_offsets [", entry_.begin, ", ", entry_.end,
-                       "], but ", SafetensorsDTypeName(entry_.dtype),
-                       entry_.shape.ToString(), " takes ", bytes, " bytes"));
+    if (bits % 8 != 0) {
+      return Fail(absl::StrCat("is ", what, ", which takes no whole bytes"));
+    }
+    if (entry_.end < entry_.begin || entry_.end - entry_.begin != bits / 8) {
+      return Fail(absl::StrCat("has data_offsets [", entry_.begin, ", ",
+                               entry_.end, "], but ", what, " takes ", bits / 8,
+                               " bytes"));
+    }
+    const std::optional<DType> dtype = ParseSafetensorsDType(dtype_);
+    if (!dtype || shape_.size() > Shape::kMaxRank) {
+      entry_.unreadable = what;
+    } else if (!Shape::Fits(shape_)) {
+      // Beside an extent of 0, others may still have any size here.
+      return Fail("has extents of 2^60 and more");
+    } else {
+      entry_.dtype = *dtype;
+      entry_.shape = Shape(shape_);
     }
     header_.entries.push_back(std::move(entry_));
     return Go(At::kTop);
@@ -202,7 +241,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   At at_ = At::kStart;
   SafetensorsHeader header_;
   std::set<std::string> names_;
-  std::string name_, metadata_key_;
+  std::string name_, metadata_key_, dtype_;
   SafetensorsEntry entry_;
   std::vector<std::int64_t> shape_, offsets_;
   std::set<std::string> fields_;

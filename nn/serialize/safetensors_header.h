@@ -28,8 +28,8 @@ struct SafetensorsHeader {
 };
 
 // Parses a header. kDataLoss, in words without the path: not the JSON of the
-// format, a duplicate name, an unknown dtype, offsets that do not fit shape and
-// dtype, overlap, leave a gap or do not end with the data.
+// format, a duplicate name, a dtype that the format lacks, offsets that do not
+// fit shape and dtype, overlap, leave a gap or do not end with the data.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(
     absl::string_view json, std::int64_t data_bytes);
 

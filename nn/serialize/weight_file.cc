@@ -1,6 +1,7 @@
 #include "nn/serialize/weight_file.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -8,6 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "nn/serialize/other_formats.h"
+#include "nn/serialize/shard_index.h"
+#include "nn/serialize/wrapped_names.h"
 #include "nn/tensor/caching_allocator.h"
 
 namespace troupe::nn {
@@ -16,8 +20,10 @@ namespace {
 // Limit on the names of one kind that an error lists.
 constexpr std::size_t kNamesShownMax = 20;
 
-constexpr absl::string_view kPrefixes[] = {"", "module.", "_orig_mod.",
-                                           "model.", "transformer."};
+constexpr absl::string_view kSingleName = "model.safetensors";
+constexpr absl::string_view kIndexEnd = ".safetensors.index.json";
+constexpr absl::string_view kIndexName = "model.safetensors.index.json";
+
 // Layers that Hugging Face's GPT-2 stores as Conv1D.
 constexpr absl::string_view kConv1d[] = {
     "attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight",
@@ -104,6 +110,32 @@ std::vector<absl::string_view> NamesOf(const Parameter& parameter) {
   return names;
 }
 
+// Returns the error for an index that cannot be used, or is another file.
+absl::Status Unusable(const std::string& path, absl::string_view text,
+                      absl::string_view why) {
+  const std::string other = OtherFormat(text.substr(0, kFormatHeadBytes));
+  return absl::DataLossError(other.empty()
+                                 ? absl::StrCat(path, " cannot be used: ", why,
+                                                "; restore it from a copy")
+                                 : absl::StrCat(path, " is ", other));
+}
+
+// Returns the error for a folder without weights; names what it has instead.
+absl::Status NoWeightsIn(base::FileSystem& files, const std::string& folder) {
+  const std::string what =
+      absl::StrCat(folder, " has no ", kSingleName, ", nor a ", kIndexName);
+  for (absl::string_view name :
+       {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (!files.Exists(base::JoinPath(folder, name))) continue;
+    return absl::NotFoundError(absl::StrCat(
+        what, ", but a ", name,
+        ", a file of torch.save; convert it in Python: from_pretrained(\"",
+        folder, "\").save_pretrained(\"", folder, "\")"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat(what, "; name the file itself, or another folder"));
+}
+
 }  // namespace
 
 std::string WeightDifferences::ToString() const {
@@ -118,29 +150,82 @@ std::string WeightDifferences::ToString() const {
   return absl::StrJoin(parts, "; ");
 }
 
-absl::StatusOr<WeightFile> WeightFile::Open(base::FileSystem& files,
-                                            const std::string& path) {
-  const std::string in_folder = base::JoinPath(path, "model.safetensors");
-  TROUPE_ASSIGN_OR_RETURN(
-      SafetensorsFile file,
-      SafetensorsFile::Open(files, files.Exists(in_folder) ? in_folder : path));
-  WeightFile weights(std::move(file));
-  for (const SafetensorsEntry& entry : weights.file_.entries()) {
-    if (absl::EndsWith(entry.name, kConv1d[0]) && entry.shape.rank() == 2 &&
-        entry.shape[1] == 3 * entry.shape[0]) {
-      weights.has_conv1d_ = true;
+WeightFile::WeightFile(std::string path, std::vector<SafetensorsFile> files)
+    : path_(std::move(path)), files_(std::move(files)) {
+  for (const SafetensorsFile& file : files_) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      int wrappers = 0;
+      for (absl::string_view name : NamesWithoutWrappers(entry.name)) {
+        const Found found = {&file, &entry, wrappers++};
+        Found& kept = found_.emplace(name, found).first->second;
+        if (found.wrappers < kept.wrappers) kept = found;
+      }
+      if (absl::EndsWith(entry.name, kConv1d[0]) && entry.shape.rank() == 2 &&
+          entry.shape[1] == 3 * entry.shape[0]) {
+        has_conv1d_ = true;
+      }
     }
   }
-  return weights;
 }
 
-const SafetensorsEntry* WeightFile::Find(Names names) const {
+absl::StatusOr<WeightFile> WeightFile::Open(base::FileSystem& files,
+                                            const std::string& path) {
+  for (absl::string_view name : {kSingleName, kIndexName}) {
+    const std::string in_folder = base::JoinPath(path, name);
+    if (!files.Exists(in_folder)) continue;
+    return name == kSingleName ? OpenSingle(files, in_folder)
+                               : OpenIndex(files, in_folder);
+  }
+  if (absl::EndsWith(path, kIndexEnd)) return OpenIndex(files, path);
+  if (files.List(path).ok()) return NoWeightsIn(files, path);
+  return OpenSingle(files, path);
+}
+
+absl::StatusOr<WeightFile> WeightFile::OpenSingle(base::FileSystem& files,
+                                                  const std::string& path) {
+  TROUPE_ASSIGN_OR_RETURN(SafetensorsFile file,
+                          SafetensorsFile::Open(files, path));
+  std::vector<SafetensorsFile> opened;
+  opened.push_back(std::move(file));
+  return WeightFile(path, std::move(opened));
+}
+
+// Opens the files of an index. Each tensor of the index must be in its file.
+absl::StatusOr<WeightFile> WeightFile::OpenIndex(base::FileSystem& files,
+                                                 const std::string& path) {
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::string text,
+      base::ReadWholeFile(files, path, kShardIndexBytesMax));
+  const absl::StatusOr<ShardIndex> index = ParseShardIndex(text);
+  if (!index.ok()) return Unusable(path, text, index.status().message());
+  const absl::StatusOr<std::vector<std::string>> names = FilesOf(*index);
+  if (!names.ok()) return Unusable(path, text, names.status().message());
+  const std::string folder(path, 0, path.rfind('/') + 1);
+  std::vector<SafetensorsFile> opened;
+  std::map<std::string, std::size_t> position;
+  for (const std::string& name : *names) {
+    TROUPE_ASSIGN_OR_RETURN(
+        SafetensorsFile file,
+        SafetensorsFile::Open(files, absl::StrCat(folder, name)));
+    position[name] = opened.size();
+    opened.push_back(std::move(file));
+  }
+  for (const auto& [tensor, name] : index->file_of) {
+    if (opened[position[name]].Find(tensor) != nullptr) continue;
+    return Unusable(path, text,
+                    absl::StrCat(name, " has no tensor \"", tensor, "\""));
+  }
+  return WeightFile(path, std::move(opened));
+}
+
+const WeightFile::Found* WeightFile::FindOne(absl::string_view name) const {
+  const auto found = found_.find(name);
+  return found == found_.end() ? nullptr : &found->second;
+}
+
+const WeightFile::Found* WeightFile::Find(Names names) const {
   for (absl::string_view name : names) {
-    for (absl::string_view prefix : kPrefixes) {
-      const SafetensorsEntry* const entry =
-          file_.Find(absl::StrCat(prefix, name));
-      if (entry != nullptr) return entry;
-    }
+    if (const Found* const found = FindOne(name)) return found;
   }
   return names.size() == 1 && names[0] == kHead ? Find({kTokens}) : nullptr;
 }
@@ -154,29 +239,29 @@ std::string WeightFile::Mismatch(const SafetensorsEntry& entry,
   const bool transposed = IsTransposed(entry.name) && entry.shape.rank() == 2;
   const Shape shape = transposed ? Reversed(entry.shape) : entry.shape;
   const bool floats = IsFloating(entry.dtype) && IsFloating(wanted.dtype);
-  if (shape == wanted.shape && (floats || entry.dtype == wanted.dtype)) {
+  if (entry.unreadable.empty() && shape == wanted.shape &&
+      (floats || entry.dtype == wanted.dtype)) {
     return "";
   }
-  return absl::StrCat(entry.name, " is ",
-                      TensorSpec{shape, entry.dtype}.ToString(), ", not ",
-                      wanted.ToString());
+  const std::string is = entry.unreadable.empty()
+                             ? TensorSpec{shape, entry.dtype}.ToString()
+                             : entry.unreadable;
+  return absl::StrCat(entry.name, " is ", is, ", not ", wanted.ToString());
 }
 
 WeightDifferences WeightFile::Compare(Module& model) const {
   WeightDifferences differences;
-  absl::flat_hash_set<std::string> known;
+  absl::flat_hash_set<const SafetensorsEntry*> known;
   const auto look = [&](Names names, const TensorSpec& wanted) {
     for (absl::string_view name : names) {
-      for (absl::string_view prefix : kPrefixes) {
-        known.insert(absl::StrCat(prefix, name));
-      }
+      if (const Found* const one = FindOne(name)) known.insert(one->entry);
     }
-    const SafetensorsEntry* const entry = Find(names);
-    if (entry == nullptr) {
+    const Found* const found = Find(names);
+    if (found == nullptr) {
       if (!IsOptional(names[0])) differences.missing.emplace_back(names[0]);
       return;
     }
-    std::string mismatch = Mismatch(*entry, wanted);
+    std::string mismatch = Mismatch(*found->entry, wanted);
     if (!mismatch.empty()) {
       differences.mismatched.push_back(std::move(mismatch));
     }
@@ -187,9 +272,11 @@ WeightDifferences WeightFile::Compare(Module& model) const {
   for (const Buffer* b : model.Buffers()) {
     look({absl::string_view(b->name)}, {b->shape, b->dtype});
   }
-  for (const SafetensorsEntry& entry : file_.entries()) {
-    if (known.contains(entry.name) || IsOptional(entry.name)) continue;
-    differences.unexpected.push_back(entry.name);
+  for (const SafetensorsFile& file : files_) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      if (known.contains(&entry) || IsOptional(entry.name)) continue;
+      differences.unexpected.push_back(entry.name);
+    }
   }
   return differences;
 }
@@ -202,8 +289,8 @@ absl::Status WeightFile::CheckStrict(Module& model) const {
 }
 
 bool WeightFile::HasAny(Names names, const TensorSpec& wanted) const {
-  const SafetensorsEntry* const entry = Find(names);
-  return entry != nullptr && Mismatch(*entry, wanted).empty();
+  const Found* const found = Find(names);
+  return found != nullptr && Mismatch(*found->entry, wanted).empty();
 }
 
 bool WeightFile::Has(const Parameter& parameter) const {
@@ -227,14 +314,14 @@ absl::StatusOr<bool> WeightFile::Read(const Buffer& buffer,
 absl::StatusOr<bool> WeightFile::ReadAny(Names names,
                                          const Tensor& into) const {
   if (!HasAny(names, {into.shape(), into.dtype()})) return false;
-  const SafetensorsEntry* const entry = Find(names);
+  const auto& [file, entry, wrappers] = *Find(names);
   const bool transpose = IsTransposed(entry->name);
   if (entry->dtype == into.dtype() && !transpose) {
-    TROUPE_RETURN_IF_ERROR(file_.Read(entry->name, into));
+    TROUPE_RETURN_IF_ERROR(file->Read(entry->name, into));
     return true;
   }
   CachingAllocator memory;
-  TROUPE_ASSIGN_OR_RETURN(const Tensor read, file_.Read(entry->name, memory));
+  TROUPE_ASSIGN_OR_RETURN(const Tensor read, file->Read(entry->name, memory));
   ConvertInto(read, transpose, into);
   return true;
 }

@@ -1,6 +1,6 @@
-// Trained weights of other programs: a safetensors file (or a folder with a
-// model.safetensors) with the names of a PyTorch model, read into a model of
-// this library.
+// Trained weights of other programs: a safetensors file, or a folder with a
+// model.safetensors or a model.safetensors.index.json and its files, with the
+// names of a PyTorch model, read into a model of this library.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const WeightFile weights,
 //                           WeightFile::Open(files, "resnet18.safetensors"));
@@ -11,9 +11,9 @@
 //
 // Modules here are named as in PyTorch, so names mostly are the same. Beyond
 // that a file may
-//     have "module.", "_orig_mod.", "model." or "transformer." before all
-//       names (DistributedDataParallel, torch.compile, Lightning,
-//       GPT2LMHeadModel);
+//     have names of wrappers, in any number and order, before a name
+//       (wrapped_names.h): "module.", "_orig_mod.", "model.", "transformer."
+//       of DistributedDataParallel, torch.compile, Lightning, GPT2LMHeadModel;
 //     have a shared parameter under any of its names, or under all of them;
 //     be of Hugging Face's GPT-2, whose Conv1D layers keep their weights as
 //       [in, out]: they are transposed. attn.c_attn.weight, [D, 3D] there and
@@ -22,7 +22,9 @@
 //     have other floating dtypes: values are converted, rounded once.
 //
 // Causal masks ("h.0.attn.bias") and counters ("bn1.num_batches_tracked") that
-// only one side has are not counted as a difference.
+// only one side has are not counted as a difference. Two tensors of a file that
+// are the same parameter but for their wrappers are: the one with more of them
+// is unexpected.
 //
 // The file is not trusted (safetensors.h). Memory: one tensor at a time.
 // Threads: any number of threads may read.
@@ -33,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -60,11 +63,16 @@ struct WeightDifferences {
 
 class WeightFile {
  public:
+  // `path` is a safetensors file, an index ("*.safetensors.index.json"), or a
+  // folder with one of them.
   // Errors: the same as SafetensorsFile::Open().
+  //   kNotFound: the folder has neither; says what it looked for.
+  //   kDataLoss: the index and its files contradict each other.
   static absl::StatusOr<WeightFile> Open(base::FileSystem& files,
                                          const std::string& path);
 
-  const std::string& path() const { return file_.path(); }
+  // Path of the file, or of the index.
+  const std::string& path() const { return path_; }
   // Whether the weights of GPT-2's layers are [in, out] in the file.
   bool has_conv1d() const { return has_conv1d_; }
 
@@ -85,13 +93,25 @@ class WeightFile {
   absl::StatusOr<bool> Read(const Buffer& buffer, const Tensor& into) const;
 
  private:
-  explicit WeightFile(SafetensorsFile file) : file_(std::move(file)) {}
-
+  // A tensor of a file, and that file.
+  struct Found {
+    const SafetensorsFile* file = nullptr;
+    const SafetensorsEntry* entry = nullptr;
+    int wrappers = 0;  // number of wrappers before the name that was looked for
+  };
   using Names = absl::Span<const absl::string_view>;
 
-  // Returns the first of `names` that the file has, with one of the prefixes or
-  // without; null: none.
-  const SafetensorsEntry* Find(Names names) const;
+  WeightFile(std::string path, std::vector<SafetensorsFile> files);
+
+  static absl::StatusOr<WeightFile> OpenSingle(base::FileSystem& files,
+                                               const std::string& path);
+  static absl::StatusOr<WeightFile> OpenIndex(base::FileSystem& files,
+                                              const std::string& path);
+
+  // Returns the first of `names` that the files have, with wrappers or without;
+  // null: none.
+  const Found* Find(Names names) const;
+  const Found* FindOne(absl::string_view name) const;
   bool IsTransposed(absl::string_view name) const;
   // Returns a sentence if the tensor cannot be read as `wanted`; otherwise
   // empty.
@@ -100,7 +120,11 @@ class WeightFile {
   bool HasAny(Names names, const TensorSpec& wanted) const;
   absl::StatusOr<bool> ReadAny(Names names, const Tensor& into) const;
 
-  SafetensorsFile file_;
+  std::string path_;
+  std::vector<SafetensorsFile> files_;
+  // Tensors by each name that remains when wrappers are removed. The keys are
+  // ends of names in `files_`, which do not move.
+  absl::flat_hash_map<absl::string_view, Found> found_;
   bool has_conv1d_ = false;
 };
 

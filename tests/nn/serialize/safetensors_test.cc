@@ -243,8 +243,8 @@ TEST_F(SafetensorsTest, DamagedHeaders) {
             "its header entry \"w\" lacks dtype, shape or two data_offsets");
   EXPECT_EQ(
       ErrorFor(tensor(R"("dtype":"F8","shape":[2],"data_offsets":[0,2])"), 2),
-      "its header entry \"w\" has dtype \"F8\"; known are F32 F64 BF16 F16 I32 "
-      "I64 U8");
+      "its header entry \"w\" has dtype \"F8\", which the format does not "
+      "have");
   EXPECT_EQ(
       ErrorFor(tensor(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])"), 8),
       "its header entry \"w\" has a negative number in the wrong place");
@@ -255,18 +255,121 @@ TEST_F(SafetensorsTest, DamagedHeaders) {
   EXPECT_EQ(ErrorFor(tensor(R"("dtype":"F32","shape":[4294967296,4294967296],)"
                             R"("data_offsets":[0,0])"),
                      0),
-            "its header entry \"w\" has a shape of more than 2^63 bytes");
+            "its header entry \"w\" has a shape of more than 2^63 bits");
   EXPECT_EQ(
       ErrorFor(tensor(R"("dtype":"F32","shape":[0,4294967296,4294967296],)"
                       R"("data_offsets":[0,0])"),
                0),
       "its header entry \"w\" has extents of 2^60 and more");
-  EXPECT_EQ(ErrorFor(tensor(R"("dtype":"U8","shape":[1,1,1,1,1,1,1],)"
+  // Entries that no tensor can hold are measured all the same.
+  EXPECT_EQ(
+      ErrorFor(tensor(R"("dtype":"U8","shape":[1,1,1,1,1,1,3],)"
+                      R"("data_offsets":[0,1])"),
+               1),
+      "its header entry \"w\" has data_offsets [0, 1], but U8[1, 1, 1, 1, "
+      "1, 1, 3] takes 3 bytes");
+  EXPECT_EQ(
+      ErrorFor(tensor(R"("dtype":"C64","shape":[2],)"
+                      R"("data_offsets":[0,8])"),
+               8),
+      "its header entry \"w\" has data_offsets [0, 8], but C64[2] takes 16 "
+      "bytes");
+  EXPECT_EQ(ErrorFor(tensor(R"("dtype":"F4","shape":[3],)"
                             R"("data_offsets":[0,1])"),
                      1),
-            "its header entry \"w\" has more than 6 axes");
+            "its header entry \"w\" is F4[3], which takes no whole bytes");
   EXPECT_EQ(ErrorFor("{\"w\":{" + good + "},\"w\":{" + good + "}}", 8),
             "its header entry \"w\" occurs twice");
+}
+
+// Every dtype of the format is measured, whether a tensor can have it or not.
+TEST_F(SafetensorsTest, ListsEntriesThatNoTensorHolds) {
+  struct Other {
+    const char* dtype;
+    const char* shape;
+    int bytes;
+  };
+  const std::vector<Other> others = {
+      {"BOOL", "[1, 1, 8, 8]", 64},
+      {"I8", "[3]", 3},
+      {"I16", "[3]", 6},
+      {"U16", "[2, 2]", 8},
+      {"U32", "[2]", 8},
+      {"U64", "[]", 8},
+      {"C64", "[2]", 16},
+      {"F4", "[2, 3]", 3},
+      {"F6_E2M3", "[4]", 3},
+      {"F6_E3M2", "[8]", 6},
+      {"F8_E4M3", "[5]", 5},
+      {"F8_E5M2", "[5]", 5},
+      {"F8_E8M0", "[5]", 5},
+      {"F8_E4M3FNUZ", "[5]", 5},
+      {"F8_E5M2FNUZ", "[5]", 5},
+      {"F32", "[1, 1, 1, 1, 1, 1, 2]", 8},
+  };
+  for (const Other& other : others) {
+    const std::string header = absl::StrCat(
+        R"({"w":{"dtype":")", other.dtype, R"(","shape":)", other.shape,
+        R"(,"data_offsets":[4,)", 4 + other.bytes,
+        R"(]},"x":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})");
+    std::string length(8, '\0');
+    length[0] = static_cast<char>(header.size());
+    const std::string path =
+        PathWith(length + header + std::string(4 + other.bytes, '\0'));
+    const auto file = SafetensorsFile::Open(files_, path);
+    ASSERT_TRUE(file.ok()) << other.dtype << ": " << file.status();
+    EXPECT_TRUE(file->Read("x", allocator_).ok());
+    const SafetensorsEntry& w = *file->Find("w");
+    EXPECT_EQ(w.ToString(), absl::StrCat(other.dtype, other.shape));
+    EXPECT_FALSE(w.Is(w.dtype, w.shape));
+    EXPECT_EQ(file->Read("w", allocator_).status(),
+              absl::InvalidArgumentError(
+                  absl::StrCat(path, ": tensor \"w\" is ", w.ToString(),
+                               ", which cannot be read; convert it")));
+    const Tensor scalar = Tensor::Empty({}, DType::kF32, allocator_);
+    EXPECT_EQ(file->Read("w", scalar).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(SafetensorsTest, NamesFilesOfOtherFormats) {
+  const auto error_for = [&](const std::string& contents) {
+    const std::string path = PathWith(contents);
+    const absl::Status status = SafetensorsFile::Open(files_, path).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    std::string message(status.message());
+    EXPECT_EQ(message.substr(0, path.size() + 4), path + " is ");
+    message = message.substr(path.size() + 4);
+    return message.substr(0, message.find(';'));
+  };
+  // Returns the beginning of a zip archive whose first file has this name.
+  const auto zip = [](const std::string& name) {
+    std::string head("PK\3\4\0\0\10\10", 8);
+    head += std::string(18, '\0');
+    head += std::string{static_cast<char>(name.size()), '\0', '\0', '\0'};
+    return head + name + std::string(64, '\0');
+  };
+  EXPECT_EQ(error_for("version https://git-lfs.github.com/spec/v1\n"
+                      "oid sha256:4d7a\nsize 548105171\n"),
+            "a pointer of git-lfs, not the file itself");
+  EXPECT_EQ(error_for(zip("archive/data.pkl")), "a file of torch.save");
+  EXPECT_EQ(error_for(zip("model/data.pkl")), "a file of torch.save");
+  EXPECT_EQ(error_for(zip("weight.npy")), "an archive of NumPy (.npz)");
+  EXPECT_EQ(error_for(zip("readme.txt")), "a zip archive");
+  EXPECT_EQ(error_for("PK\3\4 cut off"), "a zip archive");
+  // torch.save before PyTorch 1.6 begins with the pickle of a number.
+  EXPECT_EQ(error_for("\x80\2\x8a\nl\xfc\x9c"
+                      "F\xf9 j\xa8P\x19."),
+            "a pickle, as torch.save writes (before PyTorch 1.6)");
+  EXPECT_EQ(error_for("\x80\4\x95 a dict of arrays"),
+            "a pickle, as torch.save writes (before PyTorch 1.6)");
+  EXPECT_EQ(error_for("GGUF\3 and more"), "a GGUF file of llama.cpp");
+  EXPECT_EQ(error_for("<!DOCTYPE html><title>Sign in</title>"),
+            "a web page, not the file itself");
+  // A header of 0x380 bytes begins as a pickle does, and is none.
+  std::string header = "{}";
+  header.resize(0x380, ' ');
+  EXPECT_EQ(ErrorFor(header, 0), "ok");
 }
 
 TEST_F(SafetensorsTest, OverlapsAndGaps) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -139,6 +140,189 @@ TEST_F(WeightFileTest, ConvertsFloats) {
   EXPECT_EQ(ValuesOf(*half), (std::vector<double>{0, 1, 2}));
   const Tensor counter = Counting({1}, DType::kI64);
   EXPECT_EQ(ConvertFloats(counter, DType::kF16, memory_)->dtype(), DType::kI64);
+}
+
+// Wrappers stand before names in any number and order, and need not be the same
+// before all names.
+TEST_F(WeightFileTest, RemovesWrappersInAnyOrder) {
+  for (const auto& [body, head] :
+       {std::pair("_orig_mod.transformer.", "_orig_mod."),
+        std::pair("model.transformer.", "model."),
+        std::pair("module._orig_mod.", "module._orig_mod."),
+        std::pair("_orig_mod.module.model.transformer.", ""),
+        std::pair("transformer.", "_fsdp_wrapped_module._orig_mod."),
+        std::pair("", "_forward_module.module.")}) {
+    std::vector<NamedTensor> tensors = {
+        {absl::StrCat(head, "lm_head.weight"), Counting({3, 2})}};
+    for (const auto& [name, shape] :
+         {std::pair("wte.weight", Shape{3, 2}),
+          std::pair("h.0.attn.c_attn.weight", Shape{6, 2}),
+          std::pair("h.0.attn.c_attn.bias", Shape{6}),
+          std::pair("h.0.attn.c_proj.weight", Shape{2, 2}),
+          std::pair("h.0.attn.c_proj.bias", Shape{2})}) {
+      tensors.push_back({absl::StrCat(body, name), Counting(shape)});
+    }
+    const WeightFile weights = FileWith(tensors);
+    for (bool tied : {true, false}) {
+      auto model = MakePartOfGpt2(tied);
+      EXPECT_EQ(weights.CheckStrict(*model), absl::OkStatus()) << body;
+      EXPECT_EQ(ValuesIn(weights, *model, 3),
+                (std::vector<double>{0, 1, 2, 3}));
+    }
+    tensors.push_back({absl::StrCat(body, "value_head.weight"), Counting({1})});
+    auto model = MakePartOfGpt2(/*tied=*/true);
+    EXPECT_EQ(FileWith(tensors).Compare(*model).ToString(),
+              absl::StrCat("unexpected: ", body, "value_head.weight"));
+  }
+}
+
+TEST_F(WeightFileTest, TellsNamesOfTheModelFromWrappers) {
+  // The model's own names begin as a wrapper's do.
+  Sequential model;
+  Linear::Options without_bias;
+  without_bias.bias = false;
+  model.AppendNamed<Linear>("fc", 1, 1, without_bias);
+  model.AppendNamed<Sequential>("model").AppendNamed<Linear>("fc", 1, 1,
+                                                             without_bias);
+  const auto value = [&](double x) {
+    return MakeTensor({1, 1}, DType::kF32, {x}, memory_);
+  };
+  for (const char* wrapper : {"", "module.", "model.module."}) {
+    const WeightFile weights =
+        FileWith({{absl::StrCat(wrapper, "fc.weight"), value(1)},
+                  {absl::StrCat(wrapper, "model.fc.weight"), value(2)}});
+    EXPECT_EQ(weights.CheckStrict(model), absl::OkStatus()) << wrapper;
+    EXPECT_EQ(ValuesIn(weights, model, 0), std::vector<double>{1});
+    EXPECT_EQ(ValuesIn(weights, model, 1), std::vector<double>{2});
+  }
+  // Two tensors would be the same parameter.
+  Sequential small;
+  small.AppendNamed<Linear>("fc", 1, 1, without_bias);
+  EXPECT_EQ(FileWith({{"module.model.fc.weight", value(1)},
+                      {"module.fc.weight", value(2)}})
+                .Compare(small)
+                .ToString(),
+            "unexpected: module.model.fc.weight");
+}
+
+// Weights in several files, with an index.
+class ShardedWeightsTest : public WeightFileTest {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(
+        ::testing::TempDir(), "/",
+        ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    ASSERT_TRUE(files_.RemoveAll(folder_).ok());
+    ASSERT_TRUE(files_.CreateFolder(folder_).ok());
+    model_.Append<Linear>(2, 2);
+  }
+  std::string In(const std::string& name) {
+    return absl::StrCat(folder_, "/", name);
+  }
+  void Write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(base::WriteWholeFile(files_, In(name), text).ok());
+  }
+  void WriteTensors(const std::string& name, const NamedTensor& tensor) {
+    ASSERT_TRUE(WriteSafetensors(files_, In(name), {tensor}, {}).ok());
+  }
+  // Writes both files and an index of this name.
+  void WriteShards(const std::string& index) {
+    WriteTensors("a.safetensors", {"model.0.weight", Counting({2, 2})});
+    WriteTensors("b.safetensors", {"model.0.bias", Counting({2})});
+    Write(index, R"({"metadata": {"total_size": 24}, "weight_map": {)"
+                 R"("model.0.weight": "a.safetensors",)"
+                 R"("model.0.bias": "b.safetensors"}})");
+  }
+  std::string ErrorOf(const std::string& path) {
+    return std::string(WeightFile::Open(files_, path).status().message());
+  }
+
+  std::string folder_;
+  Sequential model_;
+};
+
+TEST_F(ShardedWeightsTest, AreReadByTheirIndex) {
+  const std::string other = "diffusion_pytorch_model.safetensors.index.json";
+  WriteShards("model.safetensors.index.json");
+  WriteShards(other);
+  for (const std::string& path :
+       {folder_, In("model.safetensors.index.json"), In(other)}) {
+    const auto weights = WeightFile::Open(files_, path);
+    ASSERT_TRUE(weights.ok()) << weights.status();
+    EXPECT_EQ(weights->CheckStrict(model_), absl::OkStatus());
+    EXPECT_EQ(ValuesIn(*weights, model_, 0), (std::vector<double>{0, 1, 2, 3}));
+    EXPECT_EQ(ValuesIn(*weights, model_, 1), (std::vector<double>{0, 1}));
+  }
+}
+
+TEST_F(ShardedWeightsTest, SayWhatIsWrong) {
+  EXPECT_EQ(ErrorOf(folder_),
+            absl::StrCat(folder_,
+                         " has no model.safetensors, nor a "
+                         "model.safetensors.index.json; name the file "
+                         "itself, or another folder"));
+  Write("pytorch_model.bin", "PK");
+  EXPECT_EQ(ErrorOf(folder_),
+            absl::StrCat(folder_,
+                         " has no model.safetensors, nor a "
+                         "model.safetensors.index.json, but a "
+                         "pytorch_model.bin, a file of torch.save; "
+                         "convert it in Python: from_pretrained(\"",
+                         folder_, "\").save_pretrained(\"", folder_, "\")"));
+  const std::string index = In("model.safetensors.index.json");
+  WriteShards("model.safetensors.index.json");
+  WriteTensors("b.safetensors", {"0.weight", Counting({2})});
+  EXPECT_EQ(ErrorOf(folder_),
+            absl::StrCat(index,
+                         " cannot be used: b.safetensors has no tensor "
+                         "\"model.0.bias\"; restore it from a copy"));
+  ASSERT_TRUE(files_.RemoveAll(In("b.safetensors")).ok());
+  EXPECT_EQ(ErrorOf(folder_),
+            absl::StrCat("cannot read ", In("b.safetensors"),
+                         ": No such file or directory; check the path"));
+  for (const auto& [text, why] :
+       {std::pair("{", "it is not valid JSON"),
+        std::pair("[]", "it is not a JSON object"),
+        std::pair(R"({"weight_map": {"0.bias": 1}})",
+                  "field \"weight_map\" is missing or not an object of texts"),
+        std::pair(
+            R"({"weight_map": {"0.bias": "../b.safetensors"}})",
+            "\"../b.safetensors\" is not the name of a file beside it")}) {
+    Write("model.safetensors.index.json", text);
+    EXPECT_EQ(ErrorOf(folder_), absl::StrCat(index, " cannot be used: ", why,
+                                             "; restore it from a copy"));
+  }
+  Write("model.safetensors.index.json",
+        "version https://git-lfs.github.com/spec/v1\n");
+  EXPECT_EQ(ErrorOf(folder_),
+            absl::StrCat(index,
+                         " is a pointer of git-lfs, not the file itself; "
+                         "fetch it by `git lfs pull`"));
+}
+
+// A mask or a scale of a dtype that no tensor has is listed, and does not keep
+// the other tensors from being read.
+TEST_F(WeightFileTest, PassesOverTensorsThatItCannotRead) {
+  std::string header =
+      R"({"0.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},)"
+      R"("0.bias":{"dtype":"F8_E5M2","shape":[1],"data_offsets":[4,5]},)"
+      R"("h.0.attn.bias":{"dtype":"BOOL","shape":[1],"data_offsets":[5,6]},)"
+      R"("scales":{"dtype":"I8","shape":[1],"data_offsets":[6,7]}})";
+  header.resize(256, ' ');
+  const std::string path = absl::StrCat(::testing::TempDir(), "/others");
+  ASSERT_TRUE(base::WriteWholeFile(files_, path,
+                                   std::string("\0\1\0\0\0\0\0\0", 8) + header +
+                                       std::string(7, '\0'))
+                  .ok());
+  const auto weights = WeightFile::Open(files_, path);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  Sequential model;
+  model.Append<Linear>(1, 1);
+  EXPECT_EQ(weights->Compare(model).ToString(),
+            "unexpected: scales; mismatched: 0.bias is F8_E5M2[1], not f32[1]");
+  EXPECT_TRUE(weights->Has(*model.Parameters()[0]));
+  EXPECT_FALSE(weights->Has(*model.Parameters()[1]));
+  EXPECT_EQ(ValuesIn(*weights, model, 0), std::vector<double>{0});
 }
 
 TEST_F(WeightFileTest, ListsHowItDiffers) {
