@@ -224,18 +224,176 @@ TEST(ForeignLaunchersTest, VariablesSetByHand) {
       {"as PyTorch has them",
        With(kPyTorchJob, {{"KUBERNETES_SERVICE_HOST", ""}}),
        {},
-       "whoever set RANK: 1/4 local 0/1 node 1/4 at glyphs-master-0:23456"},
+       "RANK and WORLD_SIZE: 1/4 local 0/1 node 1/4 at glyphs-master-0:23456"},
       {"with those of the node",
        With(kPyTorchJob, {{"KUBERNETES_SERVICE_HOST", ""},
                           {"LOCAL_RANK", "1"},
                           {"LOCAL_WORLD_SIZE", "2"}}),
        {},
-       "whoever set RANK: 1/4 local 1/2 node -1/-1 at glyphs-master-0:23456"},
+       "RANK and WORLD_SIZE: 1/4 local 1/2 node -1/-1 at "
+       "glyphs-master-0:23456"},
       {"no address",
        {{"RANK", "1"}, {"WORLD_SIZE", "2"}},
        {},
        "2 processes, and no address where they meet; set MASTER_ADDR and "
        "MASTER_PORT, or add --master=host:port"},
+  });
+}
+
+TEST(ForeignLaunchersTest, IPv6AddressesStandInBracketsOrNot) {
+  for (const char* host : {"::1", "[::1]"}) {
+    EXPECT_EQ(Find({{"RANK", "1"},
+                    {"WORLD_SIZE", "2"},
+                    {"MASTER_ADDR", host},
+                    {"MASTER_PORT", "29400"}}),
+              "RANK and WORLD_SIZE: 1/2 local 0/1 node 1/2 at [::1]:29400");
+  }
+  for (const char* host : {"fd00::7", "[fd00::7]"}) {
+    EXPECT_EQ(Find(With(kPet, {{"PET_MASTER_ADDR", host}})),
+              "a training job of Kubernetes: 1/2 local 0/1 node 1/2 at "
+              "[fd00::7]:29400");
+  }
+  EXPECT_EQ(Find(With(kTorchrunSets, {{"MASTER_ADDR", "[::1"}})),
+            "launched by torchrun: MASTER_ADDR=[::1 and MASTER_PORT=29500: "
+            "\"[::1:29500\" is no address; write host:port, such as n1:29400 "
+            "or [fd00::7]:29400, with a port from 1 to 65535");
+}
+
+// Launchers of MPI and others that number processes and name no address.
+TEST(ForeignLaunchersTest, LaunchersThatOnlyNumberProcesses) {
+  const Values master = {{"--master", "n1:7"}};
+  Check({
+      {"MPICH, one host",
+       {{"PMI_RANK", "1"},
+        {"PMI_SIZE", "2"},
+        {"MPI_LOCALRANKID", "1"},
+        {"MPI_LOCALNRANKS", "2"}},
+       master,
+       "MPICH or Intel MPI: 1/2 local 1/2 node -1/-1 at n1:7"},
+      {"MPICH, nothing of the host",
+       {{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}},
+       master,
+       "MPICH or Intel MPI: 0/4 local 0/1 node 0/4 at n1:7"},
+      {"one process",
+       {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
+       {},
+       "MPICH or Intel MPI: 0/1 local 0/1 node 0/1"},
+      {"no address",
+       {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}},
+       {},
+       "2 processes, and no address where they meet; MPICH or Intel MPI, which "
+       "set PMI_RANK=1, names no address: add --master=host:port with the host "
+       "of process 0 and a free port there"},
+      {"half",
+       {{"PMI_SIZE", "2"}},
+       {},
+       "launched by MPICH or Intel MPI: PMI_SIZE=2 is set and PMI_RANK is not; "
+       "set both, or none"},
+      {"MVAPICH2, which sets MPICH's, too",
+       {{"MV2_COMM_WORLD_RANK", "3"},
+        {"MV2_COMM_WORLD_SIZE", "4"},
+        {"MV2_COMM_WORLD_LOCAL_RANK", "1"},
+        {"MV2_COMM_WORLD_LOCAL_SIZE", "2"},
+        {"PMI_RANK", "3"},
+        {"PMI_SIZE", "4"}},
+       master,
+       "MVAPICH2: 3/4 local 1/2 node -1/-1 at n1:7"},
+      {"Flux",
+       {{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "2"}, {"PMI_RANK", "1"}},
+       master,
+       "Flux: 1/2 local 0/1 node 1/2 at n1:7"},
+      {"jsrun, half",
+       {{"JSM_NAMESPACE_RANK", "1"}},
+       {},
+       "launched by jsrun: JSM_NAMESPACE_RANK=1 is set and JSM_NAMESPACE_SIZE "
+       "is not; set both, or none"},
+      {"horovodrun",
+       {{"HOROVOD_RANK", "2"}, {"HOROVOD_SIZE", "2"}},
+       {},
+       "launched by horovodrun: HOROVOD_RANK=2 contradicts HOROVOD_SIZE=2: "
+       "numbers begin with 0"},
+      {"PMIx, not how many",
+       {{"PMIX_RANK", "1"}},
+       {},
+       "PMIX_RANK=1 is set, but not how many processes there are; set "
+       "TROUPE_PROCESSES or add --processes=N (1: each process trains by "
+       "itself)"},
+      {"PMIx, how many",
+       {{"PMIX_RANK", "1"}},
+       {{"--processes", "2"}, {"--master", "n1:7"}},
+       "PMIx: 1/2 local 0/1 node 1/2 at n1:7"},
+      {"aprun",
+       {{"ALPS_APP_PE", "one"}},
+       {},
+       "launched by aprun: ALPS_APP_PE=one: must be a whole number from 0 to "
+       "1000000"},
+      {"below Slurm, which knows more",
+       With(kSlurmSets, {{"PMI_RANK", "1"}, {"PMIX_RANK", "1"}}),
+       {},
+       "Slurm: 1/2 local 0/1 node 1/2 at 127.0.0.1:28808"},
+      {"below Open MPI",
+       With(kOpenMpiSets, {{"PMIX_RANK", "2"}}),
+       {},
+       "Open MPI: 2/3 local 2/3 node 0/1 at 127.0.0.1:23678"},
+  });
+}
+
+TEST(ForeignLaunchersTest, HalfALauncher) {
+  const auto half = [](const std::string& set, const std::string& missing,
+                       const std::string& name) {
+    return set + " is set and " + missing +
+           " is not: each process would train alone; set both, or unset " +
+           name;
+  };
+  const std::string alone = ": 0/1 local 0/1 node 0/1";
+  Check({
+      {"only how many",
+       {{"WORLD_SIZE", "2"}},
+       {},
+       half("WORLD_SIZE=2", "RANK", "WORLD_SIZE")},
+      {"an empty one",
+       {{"RANK", ""}, {"WORLD_SIZE", "8"}},
+       {},
+       half("WORLD_SIZE=8", "RANK", "WORLD_SIZE")},
+      {"only which", {{"RANK", "0"}}, {}, half("RANK=0", "WORLD_SIZE", "RANK")},
+      {"of the node alone",
+       {{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}},
+       {},
+       half("LOCAL_WORLD_SIZE=2", "RANK", "LOCAL_WORLD_SIZE")},
+      {"torchrun without its numbers",
+       With(kTorchrunSets, {{"RANK", ""}}),
+       {},
+       half("WORLD_SIZE=2", "RANK", "WORLD_SIZE")},
+      {"a training job",
+       {{"PET_NNODES", "2"}},
+       {},
+       half("PET_NNODES=2", "PET_NODE_RANK", "PET_NNODES")},
+      {"an elastic one",
+       {{"PET_NNODES", "1:3"}},
+       {},
+       half("PET_NNODES=1:3", "PET_NODE_RANK", "PET_NNODES")},
+      {"a node of a training job",
+       {{"PET_NODE_RANK", "0"}},
+       {},
+       half("PET_NODE_RANK=0", "PET_NNODES", "PET_NODE_RANK")},
+      {"a step of Slurm",
+       With(kSlurmSets, {{"SLURM_STEP_NODELIST", ""}}),
+       {},
+       half("SLURM_STEP_ID=0", "SLURM_STEP_NODELIST", "SLURM_STEP_ID")},
+      {"a task of Slurm",
+       With(kSlurmSets, {{"SLURM_PROCID", ""}}),
+       {},
+       half("SLURM_STEP_ID=0", "SLURM_PROCID", "SLURM_STEP_ID")},
+      {"one of one", {{"WORLD_SIZE", "1"}}, {}, alone},
+      {"another program's", {{"RANK", "gold"}, {"LOCAL_RANK", ""}}, {}, alone},
+      {"options say all",
+       {{"WORLD_SIZE", "2"}},
+       {{"--process", "0"}, {"--processes", "1"}},
+       "hand: 0/1 local 0/1 node 0/1"},
+      {"a launcher that is whole beside it",
+       With(kOpenMpiSets, {{"WORLD_SIZE", "5"}}),
+       {},
+       "Open MPI: 2/3 local 2/3 node 0/1 at 127.0.0.1:23678"},
   });
 }
 

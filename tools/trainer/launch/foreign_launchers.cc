@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/fnv_hash.h"
+#include "tools/trainer/launch/half_launched.h"
 #include "tools/trainer/launch/slurm_lists.h"
 
 namespace troupe::tools {
@@ -93,9 +94,10 @@ absl::Status ReadMaster(const Variables& environment,
   found.master_from = absl::StrCat(environment.Show(host_name), " and ",
                                    environment.Show(port_name));
   const std::string host = environment.Text(host_name);
-  const std::string text = absl::StrContains(host, ':')
-                               ? absl::StrCat("[", host, "]:")
-                               : absl::StrCat(host, ":");
+  // An IPv6 address stands in brackets or not.
+  const bool bare = absl::StrContains(host, ':') && host[0] != '[';
+  const std::string text =
+      bare ? absl::StrCat("[", host, "]:") : absl::StrCat(host, ":");
   const absl::StatusOr<HostPort> master =
       ParseHostPort(absl::StrCat(text, environment.Text(port_name)));
   if (!master.ok()) {
@@ -173,11 +175,8 @@ absl::StatusOr<ForeignPlacement> ReadOpenMpi(const Variables& environment) {
 // Whether this is a process of a job step. Batch scripts and interactive shells
 // have SLURM_PROCID, too.
 bool FromSlurm(const Variables& environment) {
-  const std::string step = environment.Text("SLURM_STEP_ID");
-  const bool no_task = step == "4294967290" ||  // SLURM_INTERACTIVE_STEP
-                       step == "4294967291";    // SLURM_BATCH_SCRIPT
   return environment.Has("SLURM_PROCID") &&
-         environment.Has("SLURM_STEP_NODELIST") && !no_task;
+         environment.Has("SLURM_STEP_NODELIST") && !IsSlurmScript(environment);
 }
 
 absl::StatusOr<HostPort> MasterOfSlurm(const Variables& environment) {
@@ -295,6 +294,72 @@ absl::StatusOr<ForeignPlacement> ReadIndexedJob(const Variables& environment) {
   return found;
 }
 
+// The variables of a launcher that sets numbers of processes and no address.
+struct Numbers {
+  const char* launcher;
+  const char* index;
+  const char* count;        // null: the launcher does not set it
+  const char* local_index;  // null: the launcher does not set both
+  const char* local_count;
+};
+
+// Flux and MVAPICH2 also set MPICH's variables.
+constexpr Numbers kNumbers[] = {
+    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", nullptr, nullptr},
+    {"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE",
+     "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"},
+    {"horovodrun", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK",
+     "HOROVOD_LOCAL_SIZE"},
+    {"MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
+     "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"MPICH or Intel MPI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
+     "MPI_LOCALNRANKS"},
+    {"Cray PALS", "PALS_RANKID", nullptr, nullptr, nullptr},
+    {"aprun", "ALPS_APP_PE", nullptr, nullptr, nullptr},
+    {"PMIx", "PMIX_RANK", nullptr, nullptr, nullptr},
+};
+
+absl::StatusOr<ForeignPlacement> ReadNumbers(const Variables& environment,
+                                             const Numbers& numbers) {
+  ForeignPlacement found;
+  Placement& placement = found.placement;
+  if (numbers.count == nullptr) {
+    TROUPE_ASSIGN_OR_RETURN(placement.process,
+                            environment.Number(numbers.index));
+    found.process_from = environment.Show(numbers.index);
+  } else {
+    TROUPE_RETURN_IF_ERROR(
+        ReadProcess(environment, numbers.index, numbers.count, found));
+  }
+  OnNodesOfTheirOwn(placement);
+  if (numbers.local_index != nullptr && environment.Has(numbers.local_index)) {
+    placement.node = placement.nodes = -1;
+    TROUPE_RETURN_IF_ERROR(ReadLocal(environment, numbers.local_index,
+                                     numbers.local_count, placement));
+  }
+  found.no_master = absl::StrCat(
+      numbers.launcher, ", which set ", found.process_from,
+      ", names no address: add --master=host:port with the host of process 0 "
+      "and a free port there");
+  return found;
+}
+
+bool Started(const Variables& environment, const Numbers& numbers) {
+  return environment.Has(numbers.index) ||
+         (numbers.count != nullptr && environment.Has(numbers.count));
+}
+
+// Names the launcher in an error, or in the placement.
+absl::StatusOr<std::optional<ForeignPlacement>> FoundBy(
+    const char* launcher, absl::StatusOr<ForeignPlacement> found) {
+  if (!found.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("launched by ", launcher, ": ", found.status().message()));
+  }
+  found->placement.found_by = launcher;
+  return *std::move(found);
+}
+
 // Launchers, the innermost first.
 constexpr Launcher kLaunchers[] = {
     {kTorchrun, FromTorchrun, ReadTorchrun},
@@ -303,7 +368,7 @@ constexpr Launcher kLaunchers[] = {
     {"a training job of Kubernetes", FromPetVariables, ReadPetVariables},
     {"a PyTorchJob of Kubernetes", FromPyTorchJob, ReadRankVariables},
     {"an indexed job of Kubernetes", FromIndexedJob, ReadIndexedJob},
-    {"whoever set RANK", FromRankVariables, ReadRankVariables},
+    {"RANK and WORLD_SIZE", FromRankVariables, ReadRankVariables},
 };
 
 }  // namespace
@@ -311,14 +376,14 @@ constexpr Launcher kLaunchers[] = {
 absl::StatusOr<std::optional<ForeignPlacement>> FindForeignLauncher(
     const Variables& environment) {
   for (const Launcher& launcher : kLaunchers) {
-    if (!launcher.started_us(environment)) continue;
-    absl::StatusOr<ForeignPlacement> found = launcher.read(environment);
-    if (!found.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "launched by ", launcher.name, ": ", found.status().message()));
+    if (launcher.started_us(environment)) {
+      return FoundBy(launcher.name, launcher.read(environment));
     }
-    found->placement.found_by = launcher.name;
-    return *std::move(found);
+  }
+  for (const Numbers& numbers : kNumbers) {
+    if (Started(environment, numbers)) {
+      return FoundBy(numbers.launcher, ReadNumbers(environment, numbers));
+    }
   }
   return std::nullopt;
 }

@@ -4,8 +4,10 @@
 //                           FindForeignLauncher(environment));
 //   if (found) Show(found->placement.found_by);  // "Open MPI"
 //
-// To add one, add a row to the table in the source, and its rows to the test
-// and to docs/launching.md.
+// To add one, add a row to a table in the source (kNumbers, if it only numbers
+// its processes), and its rows to the test and to docs/launching.md. An
+// environment that has only some of a launcher's variables is refused, here or
+// by half_launched.h.
 
 #ifndef TOOLS_TRAINER_LAUNCH_FOREIGN_LAUNCHERS_H_
 #define TOOLS_TRAINER_LAUNCH_FOREIGN_LAUNCHERS_H_

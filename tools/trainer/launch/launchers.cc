@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "tools/trainer/launch/foreign_launchers.h"
+#include "tools/trainer/launch/half_launched.h"
 
 namespace troupe::tools {
 namespace {
@@ -210,7 +211,11 @@ absl::StatusOr<Placement> FindPlacement(const Variables& environment,
   } else {
     TROUPE_ASSIGN_OR_RETURN(std::optional<ForeignPlacement> foreign,
                             FindForeignLauncher(environment));
-    if (foreign) found = *std::move(foreign);
+    if (foreign) {
+      found = *std::move(foreign);
+    } else if (!said.Has("--process") || !said.Has("--processes")) {
+      TROUPE_RETURN_IF_ERROR(CheckNotHalfLaunched(environment));
+    }
   }
   TROUPE_RETURN_IF_ERROR(ReadNumbers(said, found));
   TROUPE_RETURN_IF_ERROR(ReadMaster(said, found.master_from, placement));
