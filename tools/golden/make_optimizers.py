@@ -2,8 +2,7 @@
 
     python3 tools/golden/make_optimizers.py tests/golden
 
-Each case trains a weight and a bias for some steps on given gradients. LAMB and
-LARS, which PyTorch lacks, are implemented here after their papers.
+Each case trains a weight and a bias for some steps on given gradients.
 tests/nn/optim/golden_optimizers_test.cc reads the options of a case from the
 file.
 """
@@ -13,6 +12,7 @@ import sys
 import torch
 
 from golden_values import DTYPES, formula, write_safetensors
+from torch_optimizers import Lamb, Lars
 
 SHAPES = {"weight": [4, 5], "bias": [5]}
 STEPS = 5
@@ -42,56 +42,6 @@ CASES = [
     dict(name="lars_no_momentum", kind="lars", lr=0.5, weight_decay=0.05,
          momentum=0.0, trust_coefficient=0.1, eps=0.01),
 ]
-
-
-class Lamb(torch.optim.Optimizer):
-    """You et al. 2020, arXiv:1904.00962, algorithm 2, phi(z) = z."""
-
-    def __init__(self, params, lr, betas=(0.9, 0.999), eps=1e-6,
-                 weight_decay=0.0):
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps,
-                                      weight_decay=weight_decay))
-
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            beta1, beta2 = group["betas"]
-            for p in group["params"]:
-                state = self.state[p]
-                if not state:
-                    state.update(t=0, m=torch.zeros_like(p),
-                                 v=torch.zeros_like(p))
-                state["t"] += 1
-                m, v, t = state["m"], state["v"], state["t"]
-                m.lerp_(p.grad, 1 - beta1)
-                v.mul_(beta2).addcmul_(p.grad, p.grad, value=1 - beta2)
-                r = (m / (1 - beta1 ** t)) / (
-                    (v / (1 - beta2 ** t)).sqrt() + group["eps"])
-                r = r + group["weight_decay"] * p
-                p.sub_(group["lr"] * (p.norm() / r.norm()) * r)
-
-
-class Lars(torch.optim.Optimizer):
-    """You et al. 2017, arXiv:1708.03888, algorithm 1."""
-
-    def __init__(self, params, lr, momentum, weight_decay, trust_coefficient,
-                 eps=0.0):
-        super().__init__(params, dict(lr=lr, momentum=momentum,
-                                      weight_decay=weight_decay,
-                                      trust_coefficient=trust_coefficient,
-                                      eps=eps))
-
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            decay = group["weight_decay"]
-            for p in group["params"]:
-                v = self.state[p].setdefault("v", torch.zeros_like(p))
-                local = group["trust_coefficient"] * p.norm() / (
-                    p.grad.norm() + decay * p.norm() + group["eps"])
-                v.mul_(group["momentum"]).add_(
-                    group["lr"] * local * (p.grad + decay * p))
-                p.sub_(v)
 
 
 KINDS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam,
