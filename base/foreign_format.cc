@@ -35,7 +35,8 @@ constexpr Magic kMagics[] = {
      Bytes("\x93NUMPY"),
      {"an array of NumPy (.npy)",
       "write its numbers alone (array.tofile(path)), or read it with your own "
-      "program"}},
+      "program",
+      Contents::kNumPy}},
     {4, Bytes("1AY&SY"), {"a bzip2 file", kUnpack}},
     {0, Bytes("\xfd\x37zXZ\0"), {"an xz file", kUnpack}},
     {0, Bytes("\x28\xb5\x2f\xfd"), {"a Zstandard file", kUnpack}},
@@ -44,13 +45,15 @@ constexpr Magic kMagics[] = {
     {257, Bytes("ustar"), {"a tar archive", kUnpack}},
     {0, Bytes("PAR1"), {"a Parquet table", kExtract}},
     {0, Bytes("ARROW1\0\0"), {"an Arrow table", kExtract}},
-    {0, Bytes("\x89HDF\r\n\x1a\n"), {"an HDF5 file", kExtract}},
+    {0,
+     Bytes("\x89HDF\r\n\x1a\n"),
+     {"an HDF5 file", kExtract, Contents::kWeights}},
     {0, Bytes("SQLite format 3\0"), {"an SQLite database", kExtract}},
-    {0, Bytes("GGUF"), {"a model in GGUF", kCheckpoint}},
+    {0, Bytes("GGUF"), {"a model in GGUF", kCheckpoint, Contents::kWeights}},
     // The number by which torch.save began before it wrote zip archives.
     {0,
      Bytes("\x80\2\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19"),
-     {"a file of torch.save", kCheckpoint}},
+     {"a file of torch.save", kCheckpoint, Contents::kPickle}},
     {0, Bytes("%PDF-"), {"a PDF document", kExtract}},
     {0, Bytes("\xff\xd8\xff"), {"a JPEG image", kConvertImage}},
     {0, Bytes("\x89PNG\r\n\x1a\n"), {"a PNG image", kConvertImage}},
@@ -107,10 +110,10 @@ bool IsZip(absl::string_view head) {
 
 ForeignFormat ZipFormat(absl::string_view head) {
   if (absl::StrContains(head, "/data.pkl")) {
-    return {"a file of torch.save", kCheckpoint};
+    return {"a file of torch.save", kCheckpoint, Contents::kPickle};
   }
   if (absl::StrContains(head, ".npy")) {
-    return {"arrays of NumPy (.npz)", kExtract};
+    return {"arrays of NumPy (.npz)", kExtract, Contents::kNumPy};
   }
   return {"a zip archive", kUnpack};
 }
@@ -131,16 +134,17 @@ std::optional<ForeignFormat> RecogniseFormat(absl::string_view head) {
   if (IsZip(head)) return ZipFormat(head);
   if (IsGzip(head)) return ForeignFormat{"a gzip file", kUnpack};
   if (IsSafetensors(head)) {
-    return ForeignFormat{"a safetensors file", kCheckpoint};
+    return ForeignFormat{"a safetensors file", kCheckpoint,
+                         Contents::kSafetensors};
   }
   if (IsPickle(head)) {
-    return ForeignFormat{"a pickle of Python", kExtract};
+    return ForeignFormat{"a pickle of Python", kExtract, Contents::kPickle};
   }
   if (IsBmp(head)) return ForeignFormat{"a BMP image", kConvertImage};
   if (IsWebPage(head)) {
     return ForeignFormat{"a page of the web (HTML)",
                          "download the file itself, not a page about it",
-                         /*is_text=*/true};
+                         Contents::kOther, /*is_text=*/true};
   }
   return std::nullopt;
 }

@@ -26,10 +26,14 @@ namespace troupe::base {
 // Number of first bytes of a file that are enough to recognise all formats.
 inline constexpr std::size_t kFormatHeadBytes = 512;
 
+// Selects formats for which a reader of weights has advice of its own.
+enum class Contents { kOther, kNumPy, kPickle, kSafetensors, kWeights };
+
 struct ForeignFormat {
   absl::string_view name;    // "a gzip file"
   absl::string_view advice;  // "unpack it"
-  bool is_text = false;      // whether it is text that may be read as such
+  Contents contents = Contents::kOther;
+  bool is_text = false;  // whether it is text that may be read as such
 };
 
 // Returns the format of a file that begins with `head`; nullopt: not known.

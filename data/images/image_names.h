@@ -1,6 +1,6 @@
 // Names in folders of images: which are images, which are folders.
 //
-//   if (IsHiddenName(name) || IsImageName(name)) continue;
+//   const bool is_listed = IsImageName(name) && !IsHiddenName(name);
 //   TROUPE_ASSIGN_OR_RETURN(const Entry entry, ListEntry(*files, path));
 //   entry.is_folder;
 //

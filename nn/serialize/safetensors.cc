@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/foreign_format.h"
 #include "nn/serialize/other_formats.h"
 #include "nn/serialize/safetensors_header.h"
 
@@ -102,7 +103,8 @@ absl::StatusOr<std::string> Preamble(
 // Returns the error for any damaged file, or for one of another format.
 absl::Status Damaged(const std::string& path, const base::ReadableFile& file,
                      absl::string_view what) {
-  std::string head(std::min(file.size(), kFormatHeadBytes), '\0');
+  constexpr std::int64_t kHeadBytes = base::kFormatHeadBytes;
+  std::string head(std::min(file.size(), kHeadBytes), '\0');
   TROUPE_RETURN_IF_ERROR(file.ReadAt(0, absl::MakeSpan(head)));
   const std::string other = OtherFormat(head);
   if (!other.empty()) {

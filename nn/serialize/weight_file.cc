@@ -113,7 +113,7 @@ std::vector<absl::string_view> NamesOf(const Parameter& parameter) {
 // Returns the error for an index that cannot be used, or is another file.
 absl::Status Unusable(const std::string& path, absl::string_view text,
                       absl::string_view why) {
-  const std::string other = OtherFormat(text.substr(0, kFormatHeadBytes));
+  const std::string other = OtherFormat(text);
   return absl::DataLossError(other.empty()
                                  ? absl::StrCat(path, " cannot be used: ", why,
                                                 "; restore it from a copy")

@@ -351,21 +351,21 @@ TEST_F(SafetensorsTest, NamesFilesOfOtherFormats) {
   };
   EXPECT_EQ(error_for("version https://git-lfs.github.com/spec/v1\n"
                       "oid sha256:4d7a\nsize 548105171\n"),
-            "a pointer of git-lfs, not the file itself");
+            "a pointer of git-lfs");
   EXPECT_EQ(error_for(zip("archive/data.pkl")), "a file of torch.save");
   EXPECT_EQ(error_for(zip("model/data.pkl")), "a file of torch.save");
-  EXPECT_EQ(error_for(zip("weight.npy")), "an archive of NumPy (.npz)");
+  EXPECT_EQ(error_for(zip("weight.npy")), "arrays of NumPy (.npz)");
   EXPECT_EQ(error_for(zip("readme.txt")), "a zip archive");
   EXPECT_EQ(error_for("PK\3\4 cut off"), "a zip archive");
   // torch.save before PyTorch 1.6 begins with the pickle of a number.
   EXPECT_EQ(error_for("\x80\2\x8a\nl\xfc\x9c"
                       "F\xf9 j\xa8P\x19."),
-            "a pickle, as torch.save writes (before PyTorch 1.6)");
-  EXPECT_EQ(error_for("\x80\4\x95 a dict of arrays"),
-            "a pickle, as torch.save writes (before PyTorch 1.6)");
-  EXPECT_EQ(error_for("GGUF\3 and more"), "a GGUF file of llama.cpp");
+            "a file of torch.save");
+  EXPECT_EQ(error_for(std::string("\x80\4\x95\x10\0\0\0\0\0\0\0}", 12)),
+            "a pickle of Python");
+  EXPECT_EQ(error_for("GGUF\3 and more"), "a model in GGUF");
   EXPECT_EQ(error_for("<!DOCTYPE html><title>Sign in</title>"),
-            "a web page, not the file itself");
+            "a page of the web (HTML)");
   // A header of 0x380 bytes begins as a pickle does, and is none.
   std::string header = "{}";
   header.resize(0x380, ' ');

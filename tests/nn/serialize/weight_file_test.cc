@@ -296,8 +296,8 @@ TEST_F(ShardedWeightsTest, SayWhatIsWrong) {
         "version https://git-lfs.github.com/spec/v1\n");
   EXPECT_EQ(ErrorOf(folder_),
             absl::StrCat(index,
-                         " is a pointer of git-lfs, not the file itself; "
-                         "fetch it by `git lfs pull`"));
+                         " is a pointer of git-lfs; "
+                         "fetch the file itself (git lfs pull)"));
 }
 
 // A mask or a scale of a dtype that no tensor has is listed, and does not keep

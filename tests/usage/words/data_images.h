@@ -28,6 +28,10 @@ namespace decode_h {
 extern const std::int64_t x, y;
 }
 
+namespace image_names_h {
+extern const std::string path;
+}
+
 }  // namespace troupe::data::usage
 
 #endif  // TESTS_USAGE_WORDS_DATA_IMAGES_H_
