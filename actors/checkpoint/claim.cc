@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -13,6 +15,8 @@
 
 namespace troupe::actors {
 namespace {
+
+constexpr std::int64_t kMarkBytesMax = 4096;
 
 std::string ThisProcess() {
   char host[256] = {};
@@ -66,6 +70,31 @@ absl::StatusOr<std::shared_ptr<base::FileLock>> ClaimCheckpoints(
   TROUPE_RETURN_IF_ERROR(lock.status());
   TROUPE_RETURN_IF_ERROR(RemoveUnfinished(files, dir));
   return *std::move(lock);
+}
+
+absl::StatusOr<std::string> MarkFolder(base::FileSystem& files,
+                                       const std::string& dir) {
+  std::string mark = absl::StrCat(ThisProcess(), "\n");
+  // Written in place: a network disk looks up the contents of a file anew when
+  // it is opened, but may keep its name for some time.
+  TROUPE_RETURN_IF_ERROR(
+      base::WriteWholeFile(files, base::JoinPath(dir, kMarkName), mark));
+  return mark;
+}
+
+absl::Status CheckMark(base::FileSystem& files, const std::string& dir,
+                       const std::string& mark) {
+  const std::string path = base::JoinPath(dir, kMarkName);
+  const absl::StatusOr<std::string> seen = files.ReadToEnd(path, kMarkBytesMax);
+  if (seen.ok() && *seen == mark) return absl::OkStatus();
+  const std::string here = seen.ok() ? "it is of another job here"
+                           : absl::IsNotFound(seen.status())
+                               ? "it is not there for this process"
+                               : std::string(seen.status().message());
+  return absl::FailedPreconditionError(absl::StrCat(
+      "process 0 has just written ", path, ", and ", here,
+      "; all processes need one folder for checkpoints: on a disk that their "
+      "hosts share, by its absolute path"));
 }
 
 }  // namespace troupe::actors

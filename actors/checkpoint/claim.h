@@ -9,6 +9,15 @@
 // The claim is a lock on the file ".lock" in the folder; the file stays. The
 // system releases the lock when the process ends, so none is stale after a
 // crash. Reading a checkpoint needs no claim.
+//
+// In a job of several processes one of them claims the folder and marks it, and
+// the others look whether theirs has the mark. Otherwise a relative path in
+// another working folder, or a disk of each host, would be found only when the
+// first checkpoint is written.
+//
+//   TROUPE_ASSIGN_OR_RETURN(const std::string mark,
+//                           MarkFolder(files, "checkpoints"));   // process 0
+//   TROUPE_RETURN_IF_ERROR(CheckMark(files, "checkpoints", mark));    // others
 
 #ifndef ACTORS_CHECKPOINT_CLAIM_H_
 #define ACTORS_CHECKPOINT_CLAIM_H_
@@ -28,6 +37,14 @@ namespace troupe::actors {
 //     the time of the lock.
 absl::StatusOr<std::shared_ptr<base::FileLock>> ClaimCheckpoints(
     base::FileSystem& files, const std::string& dir);
+
+// Writes the file ".job" into `dir`, and returns its text, which no other job
+// has. The file stays; the next job overwrites it.
+absl::StatusOr<std::string> MarkFolder(base::FileSystem& files,
+                                       const std::string& dir);
+//   kFailedPrecondition: `dir` is missing, has no mark, or that of another job.
+absl::Status CheckMark(base::FileSystem& files, const std::string& dir,
+                       const std::string& mark);
 
 }  // namespace troupe::actors
 

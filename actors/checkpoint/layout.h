@@ -31,6 +31,8 @@ inline constexpr char kIndexName[] = "model.safetensors.index.json";
 inline constexpr char kTemporaryMark[] = ".tmp-";
 // File that is locked by the run that writes into the folder of checkpoints.
 inline constexpr char kLockName[] = ".lock";
+// File by which the processes of a job see that they have one folder.
+inline constexpr char kMarkName[] = ".job";
 // Link to the checkpoint of the best evaluation, in the folder of checkpoints.
 inline constexpr char kBestName[] = "best";
 inline constexpr char kStateName[] = "trainer_state.json";

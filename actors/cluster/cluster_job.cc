@@ -177,7 +177,11 @@ class ClusterJob : public RunningJob {
     process_->number = options_.process;
     process_->generation = welcome_.generation;
     process_->roster = std::make_shared<const Roster>(welcome_.members);
-    return CheckRanks(*process_->roster, *process_->plan);
+    TROUPE_RETURN_IF_ERROR(CheckRanks(*process_->roster, *process_->plan));
+    if (decides()) return absl::OkStatus();
+    const absl::Status status =
+        CheckFolder(*process_, welcome_.folder_mark, options_.warn);
+    return status.ok() ? status : InThisProcess(status);
   }
 
   absl::Status OfferDecision() {
@@ -186,6 +190,7 @@ class ClusterJob : public RunningJob {
     offer.token = base::tls::RandomBytes(kTokenBytes);
     offer.plan = pipeline::PlanToJson(*setup_.process->plan);
     offer.resume_path = setup_.process->resume.path;
+    offer.folder_mark = setup_.process->folder_mark;
     caf::anon_send(coordinator_, std::move(offer));
     return absl::OkStatus();
   }

@@ -43,9 +43,11 @@ struct Welcome {
   std::string token;            // shared secret of data connections
   std::string plan;             // JSON: pipeline/plan_json.h
   std::string resume_path;      // the checkpoint to resume from; empty: none
+  std::string folder_mark;      // ProcessContext::folder_mark
   static constexpr char kName[] = "troupe.welcome";
   auto fields() {
-    return std::tie(generation, nonce, members, token, plan, resume_path);
+    return std::tie(generation, nonce, members, token, plan, resume_path,
+                    folder_mark);
   }
 };
 

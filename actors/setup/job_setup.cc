@@ -1,5 +1,6 @@
 #include "actors/setup/job_setup.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -236,6 +237,10 @@ absl::Status Decide(ProcessContext& process) {
     TROUPE_ASSIGN_OR_RETURN(process.claim,
                             ClaimCheckpoints(*process.files, checkpoint.dir));
   }
+  if (ProcessesOf(*process.spec) > 1 && !checkpoint.dir.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(process.folder_mark,
+                            MarkFolder(*process.files, checkpoint.dir));
+  }
   TROUPE_ASSIGN_OR_RETURN(process.resume,
                           OpenResume(*process.spec, *process.files));
   const SavedPlan saved =
@@ -330,6 +335,25 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   TROUPE_RETURN_IF_ERROR(OpenWeights(*process));
   auto checkpoint = std::exchange(process->resume.checkpoint, nullptr);
   return JobSetup{std::move(process), std::move(checkpoint)};
+}
+
+absl::Status CheckFolder(const ProcessContext& process, const std::string& mark,
+                         const std::function<void(const std::string&)>& warn) {
+  const std::string& dir = process.spec->checkpoint.dir;
+  if (mark.empty() || dir.empty()) return absl::OkStatus();
+  const absl::Status status = CheckMark(*process.files, dir, mark);
+  if (status.ok()) return status;
+  const int end = process.roster->FirstRankOf(process.number + 1);
+  for (int rank = process.roster->FirstRankOf(process.number); rank < end;
+       ++rank) {
+    if (process.plan->mesh.CoordsOf(rank).dp == 0) return status;
+  }
+  if (warn) {
+    warn(absl::StrCat(status.message(),
+                      "; this process writes no checkpoint, but cannot resume "
+                      "from one that it does not see"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,

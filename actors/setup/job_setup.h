@@ -11,6 +11,7 @@
 #ifndef ACTORS_SETUP_JOB_SETUP_H_
 #define ACTORS_SETUP_JOB_SETUP_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -42,6 +43,13 @@ struct JobSetup {
 absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
                                     const TestHooks* hooks = nullptr,
                                     const Decision* decided = nullptr);
+
+// Checks in a process other than 0 that its folder of checkpoints has the
+// `mark` that process 0 has put into its own. Needs the roster. If no rank of
+// this process writes checkpoints, it calls `warn` instead, which may be null.
+//   kFailedPrecondition: it is another folder, and a rank here has to write.
+absl::Status CheckFolder(const ProcessContext& process, const std::string& mark,
+                         const std::function<void(const std::string&)>& warn);
 
 // Makes all for a job whose ranks are all in this process. `observer` and
 // `hooks` may be null; they outlive the job.

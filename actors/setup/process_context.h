@@ -59,6 +59,9 @@ struct ProcessContext {
   base::FileSystem* files = nullptr;
   std::unique_ptr<base::FileSystem> own_files;
   std::shared_ptr<base::FileLock> claim;  // lock on the folder of checkpoints
+  // Mark of that folder (actors/checkpoint/claim.h), in process 0 of several;
+  // empty: there is no folder.
+  std::string folder_mark;
 
   JobObserver* observer = nullptr;   // may be null
   const TestHooks* hooks = nullptr;  // null in production

@@ -44,6 +44,36 @@ TEST_F(ClaimTest, OneRunHasIt) {
   EXPECT_TRUE(ClaimCheckpoints(files_, dir_).ok());
 }
 
+TEST_F(ClaimTest, OtherProcessesKnowTheFolderByItsMark) {
+  ASSERT_TRUE(ClaimCheckpoints(files_, dir_).ok());
+  const absl::StatusOr<std::string> mark = MarkFolder(files_, dir_);
+  ASSERT_TRUE(mark.ok()) << mark.status();
+  EXPECT_EQ(CheckMark(files_, dir_, *mark), absl::OkStatus());
+  const std::string elsewhere = dir_ + "-elsewhere";
+  const auto expect_other = [&](const char* why) {
+    const absl::Status status = CheckMark(files_, elsewhere, *mark);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_TRUE(absl::StartsWith(
+        status.message(),
+        absl::StrCat("process 0 has just written ", elsewhere, "/.job, and ",
+                     why, "; all processes need one folder")))
+        << status;
+  };
+  expect_other("it is not there for this process");  // nor is the folder
+  ASSERT_TRUE(base::CreateFolderOnDisk(files_, elsewhere).ok());
+  expect_other("it is not there for this process");
+  ASSERT_TRUE(
+      base::WriteWholeFile(files_, elsewhere + "/.job", "another\n").ok());
+  expect_other("it is of another job here");
+  ASSERT_TRUE(files_.RemoveAll(elsewhere + "/.job").ok());
+  ASSERT_TRUE(base::CreateFolderOnDisk(files_, elsewhere + "/.job").ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckMark(files_, elsewhere, *mark)));
+  ASSERT_TRUE(files_.RemoveAll(elsewhere).ok());
+  // The mark of the next job in the folder is another one.
+  ASSERT_TRUE(base::WriteWholeFile(files_, dir_ + "/.job", "another\n").ok());
+  EXPECT_FALSE(CheckMark(files_, dir_, *mark).ok());
+}
+
 TEST_F(ClaimTest, TheHolderRemovesWhatIsUnfinished) {
   Write(100, 1.0f);
   Write(900, 9.0f);

@@ -167,6 +167,50 @@ TEST(ClusterResumeTest, AnotherSeedInAProcessIsBlamedThere) {
             std::vector<std::string>{"JobSpec.seed"});
 }
 
+// Runs a job of two processes, each with a folder of checkpoints of its own.
+// Appends to `warnings` those of process 1.
+std::vector<ProcessEnd> RunInTwoFolders(JobSpec spec,
+                                        std::vector<std::string>* warnings) {
+  ClusterRun run;
+  run.ranks = {1, 1};
+  const std::string folders[] = {FreshFolder("own0"), FreshFolder("own1")};
+  run.edit = [&](int process, JobSpec& mine) {
+    mine.checkpoint.dir = folders[process];
+    if (process == 0) return;
+    mine.cluster->warn = [warnings](const std::string& words) {
+      warnings->push_back(words);
+    };
+  };
+  return RunInThreads(spec, run);
+}
+
+TEST(ClusterFolderTest, AWriterInAnotherFolderIsFoundAtTheStart) {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/4);
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  spec.plan.cuts = {2};
+  std::vector<std::string> warnings;
+  for (const ProcessEnd& end : RunInTwoFolders(spec, &warnings)) {
+    const absl::Status& status = end.result.status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_TRUE(absl::StartsWith(status.message(), "process 1 (")) << status;
+    EXPECT_TRUE(absl::StrContains(
+        status.message(), "own1/.job, and it is not there for this process"))
+        << status;
+  }
+}
+
+TEST(ClusterFolderTest, AReplicaThatWritesNothingIsWarned) {
+  const JobSpec spec = TinyCnnJob(/*dp=*/2, /*steps=*/4);
+  std::vector<std::string> warnings;
+  for (const ProcessEnd& end : RunInTwoFolders(spec, &warnings)) {
+    ASSERT_TRUE(end.result.ok()) << end.result.status();
+  }
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(
+      warnings[0], "own1/.job, and it is not there for this process"))
+      << warnings[0];
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, ClusterJobTest,
                          testing::Values(Layout{{1, 1}, Transport::kShm},
                                          Layout{{1, 1}, Transport::kTcp},

@@ -106,6 +106,7 @@ TEST_F(ClusterMessagesTest, JoiningTravels) {
   welcome.token = std::string("\0\xff\n", 3);
   welcome.plan = "{}";
   welcome.resume_path = "out/step-7";
+  welcome.folder_mark = "process 7 on n1\n";
   const Welcome heard = ThereAndBack(welcome);
   EXPECT_EQ(heard.generation, 4);
   EXPECT_EQ(heard.nonce, welcome.nonce);
@@ -114,6 +115,7 @@ TEST_F(ClusterMessagesTest, JoiningTravels) {
   EXPECT_EQ(heard.token, welcome.token);
   EXPECT_EQ(heard.plan, welcome.plan);
   EXPECT_EQ(heard.resume_path, welcome.resume_path);
+  EXPECT_EQ(heard.folder_mark, welcome.folder_mark);
 
   const Refused refused = ThereAndBack(Refused{14, "why"});
   EXPECT_EQ(refused.code, 14);
