@@ -128,6 +128,7 @@ void SimulatedProcess::OnStart() {
     offer.generation = setup_.process->generation;
     offer.plan = pipeline::PlanToJson(*setup_.process->plan);
     offer.resume_path = setup_.process->resume.path;
+    offer.folder_mark = setup_.process->folder_mark;
     caf::anon_send(coordinator_, std::move(offer));
   } else {
     agent_ = world_.network.Spawn(options_.node, [&] {
@@ -157,6 +158,7 @@ absl::Status SimulatedProcess::Prepare(const Decision* decision) {
   JobSpec spec = options_.spec;
   spec.train = points_.In(train_);
   spec.checkpoint.files = points_.In(&files_);
+  spec.cluster = options_.cluster;
   TROUPE_ASSIGN_OR_RETURN(
       setup_, PrepareJob(spec, /*observer=*/nullptr, &hooks_, decision));
   return absl::OkStatus();
@@ -178,6 +180,11 @@ void SimulatedProcess::OnWelcome(const Welcome& welcome) {
   setup_.process->number = options_.cluster.process;
   setup_.process->generation = welcome.generation;
   setup_.process->roster = std::make_shared<const Roster>(welcome.members);
+  if (!decides()) {
+    const absl::Status status =
+        CheckFolder(*setup_.process, welcome.folder_mark, /*warn=*/nullptr);
+    if (!status.ok()) return Fail(InThisProcess(status));
+  }
   // A key is often requested before it is set.
   Await(Stage::kKeys, options_.cluster.join_timeout);
   for (const Member& member : welcome.members) {
