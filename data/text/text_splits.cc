@@ -13,7 +13,6 @@
 #include "data/text/char_tokenizer.h"
 #include "data/text/embedded_corpus.h"
 #include "data/text/token_file.h"
-#include "data/text/token_windows.h"
 #include "data/text/vocabulary_file.h"
 
 namespace troupe::data {
@@ -74,6 +73,7 @@ absl::StatusOr<DatasetPtr> MakeTest(const TokenSourcePtr& tokens,
   windows.context = options.context;
   windows.order = WindowOrder::kSequential;
   windows.pad_last = true;
+  windows.padding_target = options.padding_target;
   return MakeWindows(tokens, {begin, tokens->size()}, windows, "test");
 }
 

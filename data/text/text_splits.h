@@ -28,6 +28,7 @@
 #include "data/dataset.h"
 #include "data/split_options.h"
 #include "data/text/token_source.h"
+#include "data/text/token_windows.h"
 #include "data/text/tokenizer.h"
 
 namespace troupe::data {
@@ -46,6 +47,9 @@ struct TextOptions {
   // OpenTokens() only. Every token is below vocab_size; GPT-2 has 50,257.
   std::int64_t vocab_size = 50257;
   std::string token_type = "u16";  // type in files without a header; or "u32"
+  // Target of the positions that pad the last test window: the `ignore_index`
+  // of the loss (token_windows.h).
+  std::int64_t padding_target = kPaddingTarget;
 
   // Checks names, a path if the tokenizer reads one, and sizes. Errors blame
   // the field (base/field_error.h).

@@ -38,7 +38,7 @@ class TokenWindows : public Dataset {
       std::copy_n(window.begin(), count - 1, x);
       std::copy_n(window.begin() + 1, count - 1, y);
       std::fill(x + count - 1, x + context, 0);
-      std::fill(y + count - 1, y + context, kPaddingTarget);
+      std::fill(y + count - 1, y + context, options_.padding_target);
       x += context;
       y += context;
     }

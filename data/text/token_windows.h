@@ -14,7 +14,7 @@
 //
 // kSequential: window i begins at i * T, so windows do not overlap. With
 // `pad_last` the last one may be shorter; the rest of it has input 0 and target
-// kPaddingTarget, which losses ignore. Then the targets are all tokens of the
+// `padding_target`, which the loss must ignore. Then the targets are all tokens of the
 // range except the first, once each, as an evaluation needs. Without it, tokens
 // that fill no window are left out.
 //
@@ -34,8 +34,8 @@
 
 namespace troupe::data {
 
-// Target of a position after the end of the tokens; nn/ops/loss.h ignores it
-// (kIgnoreIndex, PyTorch's -100).
+// Default target of a position after the end of the tokens; the losses of
+// nn/ops/loss.h ignore it by default (kIgnoreIndex, PyTorch's -100).
 inline constexpr std::int64_t kPaddingTarget = -100;
 
 // Limit on `context`.
@@ -46,7 +46,9 @@ enum class WindowOrder { kSequential, kRandom };
 struct WindowOptions {
   std::int64_t context = 256;  // T, tokens of a window
   WindowOrder order = WindowOrder::kSequential;
-  bool pad_last = false;   // kSequential
+  bool pad_last = false;  // kSequential
+  // The `ignore_index` of the loss, so that padding never counts.
+  std::int64_t padding_target = kPaddingTarget;
   std::uint64_t seed = 0;  // kRandom
 };
 

@@ -73,6 +73,17 @@ TEST(TextSplitsTest, ReadsTextsThatAreFormatsToo) {
                   .ok());
 }
 
+TEST(TextSplitsTest, PadsByTheOptions) {
+  TextOptions options = Sequential("bytes", 4);
+  for (const std::int64_t ignored : {-1, 7}) {
+    options.padding_target = ignored;
+    const auto splits = Open(WriteText(kText), options);
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*splits->test, {1}).targets),
+                ElementsAre('z', ignored, ignored, ignored));
+  }
+}
+
 TEST(TextSplitsTest, HoldsNothingBackWithZero) {
   const auto splits = Open(WriteText(kText), Sequential("bytes", 4), 0);
   ASSERT_TRUE(splits.ok()) << splits.status();

@@ -87,6 +87,17 @@ TEST(TokenWindowsTest, PaddingIsAtTheEnd) {
               ElementsAre(5, 6, kPaddingTarget, kPaddingTarget));
 }
 
+TEST(TokenWindowsTest, PaddingIsWhatTheLossIgnores) {
+  WindowOptions options = Options(4, WindowOrder::kSequential);
+  options.pad_last = true;
+  for (const std::int64_t ignored : {-1, 0, 3}) {
+    options.padding_target = ignored;
+    const Filled last = FillFrom(*Windows(7, options), {1});
+    EXPECT_THAT(ToVector<std::int64_t>(last.targets),
+                ElementsAre(5, 6, ignored, ignored));
+  }
+}
+
 TEST(TokenWindowsTest, RandomWindowsFollowFromSeedEpochAndSample) {
   WindowOptions options = Options(5, WindowOrder::kRandom);
   const DatasetPtr windows = Windows(106, options);

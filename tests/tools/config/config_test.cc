@@ -310,6 +310,14 @@ TEST(Config, TextAndImages) {
             "data.image_size, 224, which is cut out of its middle");
 }
 
+TEST(Config, PaddingOfTextsIsWhatTheLossIgnores) {
+  EXPECT_EQ(Parsed(kShort, {}).data.text.padding_target, -100);
+  for (const std::int64_t ignored : {-1, 0, 5}) {
+    const Setting setting = Set("loss.ignore_index", std::to_string(ignored));
+    EXPECT_EQ(Parsed(kShort, {setting}).data.text.padding_target, ignored);
+  }
+}
+
 TEST(Config, RanksFitOneProcess) {
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.dp", "32"), Set("mesh.pp", "16")}),
             "--set mesh.dp: mesh dp=32 pp=16 has 512 ranks; one process has at "

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/config/config_keys.h"
+#include "tools/trainer/config/data_keys.h"
 #include "tools/trainer/config/optimizer_kinds.h"
 #include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/precision.h"
@@ -228,6 +229,7 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
   }
   FillOptimizerDefaults(loaded);
   FillPrecision(loaded.config);
+  FillPadding(loaded.config);
   if (files != nullptr) TROUPE_RETURN_IF_ERROR(ReadGrid(*files, loaded));
   TROUPE_RETURN_IF_ERROR(CheckConfig(loaded));
   return loaded;

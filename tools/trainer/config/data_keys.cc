@@ -144,4 +144,8 @@ constexpr ConfigKey kDataKeys[] = {
 
 absl::Span<const ConfigKey> DataKeys() { return kDataKeys; }
 
+void FillPadding(TrainerConfig& config) {
+  config.data.text.padding_target = config.loss.ignore_index;
+}
+
 }  // namespace troupe::tools

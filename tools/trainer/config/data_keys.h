@@ -13,6 +13,9 @@ namespace troupe::tools {
 
 absl::Span<const ConfigKey> DataKeys();
 
+// Makes the padding of texts the class that the loss does not count.
+void FillPadding(TrainerConfig& config);
+
 }  // namespace troupe::tools
 
 #endif  // TOOLS_TRAINER_CONFIG_DATA_KEYS_H_
