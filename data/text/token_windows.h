@@ -14,9 +14,9 @@
 //
 // kSequential: window i begins at i * T, so windows do not overlap. With
 // `pad_last` the last one may be shorter; the rest of it has input 0 and target
-// `padding_target`, which the loss must ignore. Then the targets are all tokens of the
-// range except the first, once each, as an evaluation needs. Without it, tokens
-// that fill no window are left out.
+// `padding_target`, which the loss must ignore. Then the targets are all tokens
+// of the range except the first, once each, as an evaluation needs. Without it,
+// tokens that fill no window are left out.
 //
 // kRandom: there are as many samples as whole windows, but each begins anywhere
 // in the range, at a position drawn from (seed, epoch, sample). So an epoch has
