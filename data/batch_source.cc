@@ -17,7 +17,7 @@ absl::Status CheckShare(const DatasetPtr& dataset, const Share& share) {
   if (share.world < 1 || share.rank < 0 || share.rank >= share.world) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", share.rank, " is not one of the ", share.world,
-                     " data-parallel ranks"));
+                     " data-parallel ranks; count ranks from 0"));
   }
   if (share.micro_batch_size < 1) {
     return absl::InvalidArgumentError(absl::StrCat(

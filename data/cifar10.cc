@@ -36,21 +36,24 @@ absl::Status NotRecords(absl::Span<const std::uint8_t> bytes,
 // Returns the error if `folder` has no file of the binary version.
 absl::Status NoFiles(base::FileSystem& files, const std::string& folder,
                      const std::string& looked_for) {
-  constexpr absl::string_view kUnpack =
-      "unpack cifar-10-binary.tar.gz (CIFAR-10's binary version) there";
   const auto has = [&](absl::string_view name) {
     return files.Exists(base::JoinPath(folder, name));
   };
+  std::string found = absl::StrCat("no ", looked_for);
+  absl::StatusCode code = absl::StatusCode::kNotFound;
   if (has("cifar-10-batches-py") || has("data_batch_1")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, " has CIFAR-10's python version (",
-                     "cifar-10-batches-py), which is not read; ", kUnpack));
+    code = absl::StatusCode::kInvalidArgument;
+    found = absl::StrCat(folder,
+                         " has CIFAR-10's python version "
+                         "(cifar-10-batches-py), which is not read");
+  } else if (has("cifar-100-binary") || has("cifar-100-python")) {
+    code = absl::StatusCode::kInvalidArgument;
+    found = absl::StrCat(folder, " has CIFAR-100, which is not read");
   }
-  if (has("cifar-100-binary") || has("cifar-100-python")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, " has CIFAR-100, which is not read; ", kUnpack));
-  }
-  return absl::NotFoundError(absl::StrCat("no ", looked_for, "; ", kUnpack));
+  return absl::Status(
+      code, absl::StrCat(found,
+                         "; unpack cifar-10-binary.tar.gz (CIFAR-10's "
+                         "binary version) there"));
 }
 
 // Returns the files of `part`, with their folder.

@@ -37,7 +37,8 @@ absl::Status WrongTensor(const char* which, const nn::Tensor& tensor,
                          const nn::Shape& shape, nn::DType dtype) {
   return absl::InvalidArgumentError(absl::StrCat(
       "a batch of this dataset needs ", which, " ", nn::DTypeName(dtype),
-      shape.ToString(), " in host memory, not ", tensor.ToString()));
+      shape.ToString(), " in host memory, not ", tensor.ToString(),
+      "; make it by spec()"));
 }
 
 }  // namespace
@@ -102,8 +103,9 @@ absl::Status Dataset::Fill(absl::Span<const std::int64_t> indices,
   }
   for (std::int64_t index : indices) {
     if (index < 0 || index >= size_) {
-      return absl::OutOfRangeError(absl::StrCat(
-          "sample ", index, " of a dataset of ", size_, " samples"));
+      return absl::OutOfRangeError(
+          absl::StrCat("sample ", index, " of a dataset of ", size_,
+                       " samples; use 0 to its size() - 1"));
     }
   }
   return Gather(indices, epoch, inputs, targets);

@@ -9,12 +9,14 @@ namespace troupe::data {
 absl::StatusOr<DistributedSampler> DistributedSampler::Create(
     const DistributedSamplerOptions& options) {
   if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "rank ", options.rank, " is not one of ", options.world, " ranks"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", options.rank, " is not one of ", options.world,
+                     " ranks; count ranks from 0"));
   }
   if (options.dataset_size < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a dataset of ", options.dataset_size, " samples"));
+        absl::StrCat("a dataset of ", options.dataset_size,
+                     " samples cannot be sampled; give at least 1"));
   }
   return DistributedSampler(options);
 }

@@ -210,9 +210,9 @@ absl::StatusOr<DatasetPtr> MakeGlyphDataset(const GlyphOptions& options,
                                             absl::string_view split,
                                             Transforms transforms) {
   if (options.count < 1 || options.count > kGlyphCountMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("glyphs come in sets of 1 to ", kGlyphCountMax,
-                     " samples, not ", options.count));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "glyphs come in sets of 1 to ", kGlyphCountMax, " samples, not ",
+        options.count, "; choose a number between"));
   }
   ByteImages images;
   images.shape = {kGlyphSide, kGlyphSide, 1};

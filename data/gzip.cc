@@ -74,8 +74,9 @@ class Inflater {
   }
 
   absl::Status Error(absl::string_view what) const {
-    return absl::DataLossError(
-        absl::StrCat(name_, ": corrupt gzip at byte ", read_, ": ", what));
+    return absl::DataLossError(absl::StrCat(name_, ": corrupt gzip at byte ",
+                                            read_, ": ", what,
+                                            "; replace it by a whole copy"));
   }
 
   const absl::Span<const std::uint8_t> bytes_;
@@ -118,9 +119,9 @@ absl::StatusOr<std::vector<std::uint8_t>> Gunzip(
   TROUPE_ASSIGN_OR_RETURN(const std::size_t more,
                           inflater.Read(absl::MakeSpan(&extra, 1)));
   if (more > 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(name, ": inflates to more than the ", bytes_max,
-                     " bytes that it may hold"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        name, ": inflates to more than the ", bytes_max,
+        " bytes that it may hold; replace it by a file whose header is right"));
   }
   return out;
 }

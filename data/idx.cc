@@ -23,6 +23,11 @@ struct Header {
   std::int64_t total_bytes = 0;
 };
 
+absl::Status Damaged(absl::string_view name, absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat(name, ": ", what, "; replace it by a whole copy"));
+}
+
 std::string TypeName(std::uint8_t type) {
   switch (type) {
     case 0x09:
@@ -47,25 +52,25 @@ absl::Status CheckMagic(absl::Span<const std::uint8_t> bytes,
                         bytes.size()),
       name, "not an IDX file"));
   if (bytes.size() < kMagicBytes) {
-    return absl::DataLossError(absl::StrCat(
-        name, ": truncated at byte ", bytes.size(), " of the magic number"));
+    return Damaged(name, absl::StrCat("truncated at byte ", bytes.size(),
+                                      " of the magic number"));
   }
   if (bytes[0] != 0 || bytes[1] != 0) {
     return absl::DataLossError(absl::StrCat(
         name,
         ": wrong magic number at byte 0: an IDX file begins with 0 0, "
         "this one with ",
-        bytes[0], " ", bytes[1]));
+        bytes[0], " ", bytes[1], "; give an IDX file"));
   }
   if (bytes[2] != kUnsignedByte) {
     return absl::UnimplementedError(absl::StrCat(
         name, ": element type ", bytes[2], " (", TypeName(bytes[2]),
-        ") at byte 2; only 8 (unsigned byte) is read"));
+        ") at byte 2, of which only 8 (unsigned byte) is read; convert it"));
   }
   if (bytes[3] < 1 || bytes[3] > kIdxRankMax) {
-    return absl::DataLossError(absl::StrCat(name, ": ", bytes[3],
-                                            " axes at byte 3; 1 to ",
-                                            kIdxRankMax, " are possible"));
+    return absl::DataLossError(
+        absl::StrCat(name, ": ", bytes[3], " axes at byte 3; 1 to ",
+                     kIdxRankMax, " are possible; give an IDX file"));
   }
   return absl::OkStatus();
 }
@@ -77,9 +82,9 @@ absl::StatusOr<Header> ParseHeader(absl::Span<const std::uint8_t> bytes,
   Header header;
   header.header_bytes = kMagicBytes + 4 * rank;
   if (static_cast<std::int64_t>(bytes.size()) < header.header_bytes) {
-    return absl::DataLossError(absl::StrCat(name, ": truncated at byte ",
-                                            bytes.size(), " of a header of ",
-                                            header.header_bytes, " bytes"));
+    return Damaged(
+        name, absl::StrCat("truncated at byte ", bytes.size(),
+                           " of a header of ", header.header_bytes, " bytes"));
   }
   std::array<std::int64_t, kIdxRankMax> dims{};
   std::int64_t count = 1;
@@ -94,7 +99,8 @@ absl::StatusOr<Header> ParseHeader(absl::Span<const std::uint8_t> bytes,
     if (most > kIdxBytesMax) {
       return absl::ResourceExhaustedError(absl::StrCat(
           name, ": the extents up to byte ", kMagicBytes + 4 * axis + 4,
-          " declare ", most, " values, more than the limit of ", kIdxBytesMax));
+          " declare ", most, " values, more than the limit of ", kIdxBytesMax,
+          "; give a smaller file"));
     }
   }
   header.shape = nn::Shape(
@@ -120,15 +126,17 @@ absl::StatusOr<IdxArray> ParseIdx(absl::Span<const std::uint8_t> bytes,
   TROUPE_ASSIGN_OR_RETURN(const Header header, ParseHeader(bytes, name));
   const std::int64_t size = static_cast<std::int64_t>(bytes.size());
   if (size < header.total_bytes) {
-    return absl::DataLossError(absl::StrCat(
-        name, ": truncated at byte ", size, ": the header declares ",
-        header.shape.ToString(), ", ", header.total_bytes, " bytes in all"));
+    return Damaged(
+        name, absl::StrCat("truncated at byte ", size, ": the header declares ",
+                           header.shape.ToString(), ", ", header.total_bytes,
+                           " bytes in all"));
   }
   if (size > header.total_bytes) {
-    return absl::DataLossError(
-        absl::StrCat(name, ": ", size - header.total_bytes,
-                     " bytes too many from byte ", header.total_bytes,
-                     " on: the header declares ", header.shape.ToString()));
+    return Damaged(
+        name,
+        absl::StrCat(size - header.total_bytes, " bytes too many from byte ",
+                     header.total_bytes, " on: the header declares ",
+                     header.shape.ToString()));
   }
   IdxArray array;
   array.shape = header.shape;

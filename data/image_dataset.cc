@@ -73,21 +73,23 @@ class ImageDataset : public Dataset {
 
 absl::Status CheckImages(const ByteImages& images) {
   if (images.shape.rank() != 3 || images.shape.numel() < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "images have the shape [H, W, C], not ", images.shape.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("images have the shape [H, W, C], not ",
+                     images.shape.ToString(), "; give all three"));
   }
   const std::size_t bytes = static_cast<std::size_t>(images.shape.numel());
   if (images.pixels.size() % bytes != 0 ||
       images.pixels.size() / bytes != images.labels.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        images.pixels.size(), " bytes of pixels are not ", images.labels.size(),
-        " images ", images.shape.ToString(), ", one for each label"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(images.pixels.size(), " bytes of pixels are not ",
+                     images.labels.size(), " images ", images.shape.ToString(),
+                     ", one for each label; give as many of both"));
   }
   for (std::size_t i = 0; i < images.labels.size(); ++i) {
     if (images.labels[i] >= images.num_classes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("label ", i, " is ", images.labels[i],
-                       ", not a class below ", images.num_classes));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "label ", i, " is ", images.labels[i], ", not a class below ",
+          images.num_classes, "; number classes from 0"));
     }
   }
   return absl::OkStatus();
@@ -99,9 +101,9 @@ absl::StatusOr<ByteImages> TakeImages(const ByteImages& images,
                                       std::int64_t begin, std::int64_t end) {
   const std::int64_t count = static_cast<std::int64_t>(images.labels.size());
   if (begin < 0 || end < begin || end > count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("images [", begin, ", ", end,
-                     ") are asked for, but there are only ", count));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "images [", begin, ", ", end, ") are asked for, but there are only ",
+        count, "; ask for fewer"));
   }
   const std::int64_t bytes = images.shape.numel();
   ByteImages taken;

@@ -65,8 +65,8 @@ absl::Status CheckRows(const char* which, const nn::Tensor& tensor) {
   if (!tensor.defined() || tensor.is_meta() || tensor.shape().rank() < 1 ||
       tensor.device().type == nn::DeviceType::kCuda) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a dataset needs ", which,
-        " with a rows axis, in host memory; these are ", tensor.ToString()));
+        "a dataset needs ", which, " with a rows axis, in host memory, not ",
+        tensor.ToString(), "; copy them there"));
   }
   return absl::OkStatus();
 }
@@ -82,7 +82,7 @@ absl::Status CheckClasses(const nn::Tensor& targets, std::int64_t num_classes) {
     if (labels[i] < 0 || labels[i] >= num_classes) {
       return absl::InvalidArgumentError(
           absl::StrCat("target ", i, " is ", labels[i], ", not a class below ",
-                       num_classes));
+                       num_classes, "; number classes from 0"));
     }
   }
   return absl::OkStatus();
@@ -98,7 +98,7 @@ absl::StatusOr<DatasetPtr> MakeInMemoryDataset(nn::Tensor inputs,
   if (inputs.dim(0) != targets.dim(0)) {
     return absl::InvalidArgumentError(
         absl::StrCat(inputs.dim(0), " rows of inputs but ", targets.dim(0),
-                     " rows of targets"));
+                     " rows of targets; give as many of both"));
   }
   if (num_classes != 0) {
     TROUPE_RETURN_IF_ERROR(CheckClasses(targets, num_classes));

@@ -89,26 +89,27 @@ absl::StatusOr<ByteImages> JoinMnist(const IdxFile& images,
                                      const IdxFile& labels) {
   const nn::Shape& shape = images.array.shape;
   if (shape.rank() != 3 || labels.array.shape.rank() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(images.path, " and ", labels.path,
-                     ": images have three axes and labels one, not ",
-                     shape.ToString(), " and ", labels.array.shape.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        images.path, " and ", labels.path,
+        ": images have three axes and labels one, not ", shape.ToString(),
+        " and ", labels.array.shape.ToString(), "; give MNIST's files"));
   }
   if (shape[1] < 1 || shape[2] < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        images.path, ": images ", shape.ToString(), " have no pixels"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(images.path, ": images ", shape.ToString(),
+                     " have no pixels; give MNIST's files"));
   }
   if (shape[0] != labels.array.shape[0]) {
-    return absl::DataLossError(absl::StrCat(images.path, " has ", shape[0],
-                                            " images, ", labels.path, " has ",
-                                            labels.array.shape[0], " labels"));
+    return absl::DataLossError(absl::StrCat(
+        images.path, " has ", shape[0], " images, ", labels.path, " has ",
+        labels.array.shape[0], " labels; give both files of one data set"));
   }
   for (std::size_t i = 0; i < labels.array.values.size(); ++i) {
     if (labels.array.values[i] >= kMnistClasses) {
       const std::size_t header = labels.bytes.size() - shape[0];
-      return absl::DataLossError(
-          absl::StrCat(labels.path, ": label ", labels.array.values[i],
-                       " at byte ", header + i, " is not a digit"));
+      return absl::DataLossError(absl::StrCat(
+          labels.path, ": label ", labels.array.values[i], " at byte ",
+          header + i, " is not a digit; give labels of 10 classes, 0 to 9"));
     }
   }
   ByteImages joined;

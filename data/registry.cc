@@ -62,7 +62,8 @@ template <auto kCount>
 absl::Status TooMany(const DatasetOptions& options, std::int64_t there) {
   return base::FieldError<kCount>(absl::StrCat(
       base::FieldName<kCount>(), " = ", options.*kCount, " is more than the ",
-      there, " samples that the files have for it"));
+      there,
+      " samples that the files have for it; lower it, or set 0 for all"));
 }
 
 // Returns the first options.*kCount of images [begin, end), or all for 0.
@@ -311,8 +312,8 @@ absl::Status CheckCount(const DatasetOptions& options) {
 absl::Status CheckSplits(const char* kind, const DataSplits& splits) {
   const Dataset& train = *splits.train;
   if (train.size() < 1) {
-    return base::FieldError<&DatasetOptions::path>(
-        absl::StrCat("dataset \"", kind, "\" has no training samples here"));
+    return base::FieldError<&DatasetOptions::path>(absl::StrCat(
+        "dataset \"", kind, "\" has no training samples here; check the path"));
   }
   if (splits.test == nullptr) return absl::OkStatus();
   const Dataset& test = *splits.test;
@@ -383,8 +384,9 @@ absl::Status DatasetOptions::Validate() const {
     return base::FieldError<&DatasetOptions::kind, &DatasetOptions::path>(
         absl::StrCat(base::FieldName<&DatasetOptions::kind>(), " = \"", kind,
                      "\" needs ", base::FieldName<&DatasetOptions::path>(),
-                     kind == "tokens" ? ", its file or folder"
-                                      : ", the folder of its files"));
+                     "; set it to",
+                     kind == "tokens" ? " its file or folder"
+                                      : " the folder of its files"));
   }
   if (!(val_fraction >= 0 && val_fraction < 1)) {
     return base::FieldError<&DatasetOptions::val_fraction>(

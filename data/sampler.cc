@@ -52,15 +52,16 @@ absl::StatusOr<MicroBatchCuts> MicroBatchCuts::Create(
         ") must be at least 1"));
   }
   if (global_batch_size % world != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "global_batch_size (", global_batch_size,
-        ") is not a multiple of the data-parallel width (", world, ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("global_batch_size (", global_batch_size,
+                     ") is not a multiple of the data-parallel width (", world,
+                     "); choose one that is"));
   }
   const std::int64_t share = global_batch_size / world;
   if (micro_batch_size > share) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("micro_batch_size (", micro_batch_size,
-                     ") is more than the ", share, " samples of a rank"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "micro_batch_size (", micro_batch_size, ") is more than the ", share,
+        " samples of a rank; lower it"));
   }
   return MicroBatchCuts(share, micro_batch_size, world);
 }
@@ -165,17 +166,19 @@ absl::Status Sampler::Load(const SamplerState& state) {
   TROUPE_RETURN_IF_ERROR(CompareData(state.data, options_.data));
   if (state.dataset_size != options_.dataset_size ||
       state.seed != options_.seed) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the saved sampler state is of ", state.dataset_size,
-        " samples and seed ", state.seed, "; this job has ",
-        options_.dataset_size, " samples and seed ", options_.seed));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the saved sampler state is of ", state.dataset_size,
+                     " samples and seed ", state.seed, "; this job has ",
+                     options_.dataset_size, " samples and seed ", options_.seed,
+                     "; use the same data, or start from step 0"));
   }
   if (state.epoch < 0 || state.epoch > INT64_C(0xffffffff) ||
       state.samples_consumed < 0 ||
       state.samples_consumed > state.dataset_size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "impossible sampler state: epoch ", state.epoch, ", ",
-        state.samples_consumed, " samples consumed of ", state.dataset_size));
+    return absl::InvalidArgumentError(
+        absl::StrCat("impossible sampler state: epoch ", state.epoch, ", ",
+                     state.samples_consumed, " samples consumed of ",
+                     state.dataset_size, "; use another checkpoint"));
   }
   if (options_.data.empty()) options_.data = state.data;
   first_epoch_ = state.epoch;

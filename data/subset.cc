@@ -37,9 +37,9 @@ absl::StatusOr<DatasetPtr> MakeSubset(DatasetPtr dataset,
   TROUPE_CHECK(dataset != nullptr, "a dataset to take samples of");
   for (std::int64_t index : indices) {
     if (index < 0 || index >= dataset->size()) {
-      return absl::OutOfRangeError(absl::StrCat("a subset asks for sample ",
-                                                index, " of a dataset of ",
-                                                dataset->size(), " samples"));
+      return absl::OutOfRangeError(absl::StrCat(
+          "a subset asks for sample ", index, " of a dataset of ",
+          dataset->size(), " samples; ask for 0 to its size() - 1"));
     }
   }
   return DatasetPtr(
@@ -50,9 +50,9 @@ absl::StatusOr<DatasetPtr> MakeSubset(DatasetPtr dataset, std::int64_t begin,
                                       std::int64_t end) {
   TROUPE_CHECK(dataset != nullptr, "a dataset to take samples of");
   if (begin < 0 || end < begin || end > dataset->size()) {
-    return absl::OutOfRangeError(
-        absl::StrCat("a subset asks for samples [", begin, ", ", end,
-                     ") of a dataset of ", dataset->size(), " samples"));
+    return absl::OutOfRangeError(absl::StrCat(
+        "a subset asks for samples [", begin, ", ", end, ") of a dataset of ",
+        dataset->size(), " samples; ask for fewer"));
   }
   std::vector<std::int64_t> indices(end - begin);
   std::iota(indices.begin(), indices.end(), begin);

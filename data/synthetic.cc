@@ -61,7 +61,8 @@ absl::Status Check(const SyntheticOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "synthetic data needs at least one sample, input and target, not ",
         options.count, " samples of ", options.input_shape.ToString(), ", ",
-        options.num_classes, " classes, target_dim ", options.target_dim));
+        options.num_classes, " classes, target_dim ", options.target_dim,
+        "; raise what is 0"));
   }
   // Products of sizes are computed in double, which they do not overflow.
   const double inputs = static_cast<double>(options.input_shape.numel());
@@ -70,10 +71,11 @@ absl::Status Check(const SyntheticOptions& options) {
   const double teacher = std::min<double>(inputs, kTeacherInputsMax) * outputs;
   const double bytes = sizeof(float) * (sample * options.count + teacher);
   if (bytes > static_cast<double>(kSyntheticBytesMax)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "synthetic data of ", bytes, " bytes (", options.count, " samples of ",
-        options.input_shape.ToString(), ", targets of ", outputs,
-        ") are more than the limit of ", kSyntheticBytesMax));
+    return absl::InvalidArgumentError(
+        absl::StrCat("synthetic data of ", bytes, " bytes (", options.count,
+                     " samples of ", options.input_shape.ToString(),
+                     ", targets of ", outputs, ") are more than the limit of ",
+                     kSyntheticBytesMax, "; make fewer or smaller samples"));
   }
   return absl::OkStatus();
 }

@@ -13,8 +13,9 @@ namespace troupe::data {
 namespace {
 
 absl::Status NotAnImage(const char* what, const nn::Shape& shape) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      what, " needs images [H, W, C], not samples of ", shape.ToString()));
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " needs images [H, W, C], not samples of ",
+                   shape.ToString(), "; leave it out for others"));
 }
 
 nn::RandomStream DrawsOf(const nn::RandomKey& random, const SampleKey& key,
@@ -47,15 +48,16 @@ class NormalizeTransform : public Transform {
   absl::Status Check(const nn::Shape& shape) const override {
     const std::size_t channels = shape.rank() > 0 ? shape[-1] : 1;
     if (mean_.size() != channels || stddev_.size() != channels) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Normalize has ", mean_.size(), " means and ",
-                       stddev_.size(), " standard deviations; the samples ",
-                       shape.ToString(), " have ", channels, " channels"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Normalize has ", mean_.size(), " means and ", stddev_.size(),
+          " standard deviations; the samples ", shape.ToString(), " have ",
+          channels, " channels; give one of each for a channel"));
     }
     for (float stddev : stddev_) {
       if (!(stddev > 0)) {
         return absl::InvalidArgumentError(
-            absl::StrCat("Normalize has a standard deviation of ", stddev));
+            absl::StrCat("Normalize has a standard deviation of ", stddev,
+                         "; give positive ones"));
       }
     }
     return absl::OkStatus();
@@ -85,9 +87,9 @@ class RandomShiftTransform : public Transform {
   absl::Status Check(const nn::Shape& shape) const override {
     if (shape.rank() != 3) return NotAnImage("RandomShift", shape);
     if (pixels_max_ < 0 || pixels_max_ >= std::min(shape[0], shape[1])) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("RandomShift by up to ", pixels_max_,
-                       " pixels does not fit images ", shape.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "RandomShift by up to ", pixels_max_, " pixels does not fit images ",
+          shape.ToString(), "; shift by fewer"));
     }
     return absl::OkStatus();
   }
@@ -217,8 +219,9 @@ absl::StatusOr<DatasetPtr> MakeTransformedDataset(DatasetPtr base,
                                                   Transforms transforms) {
   TROUPE_CHECK(base != nullptr, "a dataset to transform");
   if (base->spec().input_dtype != nn::DType::kF32) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "only f32 inputs are transformed, not ", base->spec().ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("only f32 inputs are transformed, not ",
+                     base->spec().ToString(), "; convert them first"));
   }
   TROUPE_RETURN_IF_ERROR(CheckTransforms(transforms, base->spec().input_shape));
   return DatasetPtr(std::make_shared<TransformedDataset>(

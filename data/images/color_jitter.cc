@@ -67,17 +67,17 @@ class ColorJitterTransform : public Transform {
     if (shape.rank() != 3 || shape[2] != kChannels) {
       return absl::InvalidArgumentError(
           absl::StrCat("ColorJitter needs images [H, W, 3], not samples of ",
-                       shape.ToString()));
+                       shape.ToString(), "; leave it out for others"));
     }
     const ColorJitterOptions& o = options_;
     if (o.brightness >= 0 && o.contrast >= 0 && o.saturation >= 0 &&
         o.hue >= 0 && o.hue <= 0.5) {
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("ColorJitter by brightness ", o.brightness, ", contrast ",
-                     o.contrast, ", saturation ", o.saturation, " and hue ",
-                     o.hue, "; none may be negative, and hue at most 0.5"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ColorJitter by brightness ", o.brightness, ", contrast ", o.contrast,
+        ", saturation ", o.saturation, " and hue ", o.hue,
+        "; give none that is negative, and a hue of at most 0.5"));
   }
 
   bool pointwise() const override { return false; }

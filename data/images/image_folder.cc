@@ -167,10 +167,10 @@ absl::StatusOr<ImageFiles> ListImageFolder(base::FileSystem& files,
     TROUPE_RETURN_IF_ERROR(AddClass(files, path, entry.names, images));
   }
   if (images.classes.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("no folder in ", folder,
-                     "; the images of each class belong into a folder of the "
-                     "class's name there"));
+    return absl::NotFoundError(absl::StrCat(
+        "no folder in ", folder,
+        "; put the images of each class into a folder of the class's "
+        "name there"));
   }
   return images;
 }
@@ -183,12 +183,13 @@ absl::StatusOr<DatasetPtr> MakeImageFolderDataset(
   if (images.paths.empty() || images.paths.size() != images.labels.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(images.paths.size(), " images with ", images.labels.size(),
-                     " labels are no data set"));
+                     " labels are no data set; give a label for each"));
   }
   for (const std::int64_t label : images.labels) {
     if (label >= 0 && label < classes) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("label ", label, " is not one of ", classes, " classes"));
+        absl::StrCat("label ", label, " is not one of ", classes,
+                     " classes; number them from 0"));
   }
   const SampleSpec spec =
       ClassificationSpec({crop->size(), crop->size(), kImageChannels}, classes);

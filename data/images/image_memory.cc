@@ -7,14 +7,15 @@ namespace troupe::data {
 absl::StatusOr<Image> MakeImage(std::int64_t height, std::int64_t width,
                                 absl::string_view name) {
   if (height < 1 || width < 1) {
-    return absl::DataLossError(
-        absl::StrCat(name, ": an image of ", width, " x ", height, " pixels"));
+    return absl::DataLossError(absl::StrCat(name, ": an image of ", width,
+                                            " x ", height,
+                                            " pixels; replace or remove it"));
   }
   // The product of two 32-bit sizes fits.
   if (height * width > kImagePixelsMax) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(name, ": ", width, " x ", height,
-                     " pixels are more than the limit of ", kImagePixelsMax));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        name, ": ", width, " x ", height, " pixels are more than the limit of ",
+        kImagePixelsMax, "; make it smaller or remove it"));
   }
   Image image;
   image.height = height;

@@ -47,7 +47,8 @@ class CharTokenizer : public Tokenizer {
         return absl::InvalidArgumentError(absl::StrCat(
             "the character \"", absl::Utf8SafeCEscape(text.substr(at, c.bytes)),
             "\" at byte ", at, " is not one of the ", chars_.size(),
-            " characters of the tokenizer's corpus"));
+            " characters of the tokenizer's corpus; remove it, or use the "
+            "tokenizer \"bytes\""));
       }
       tokens.push_back(found->second);
       at += c.bytes;
@@ -87,7 +88,8 @@ absl::StatusOr<TokenizerPtr> MakeCharTokenizer(absl::string_view corpus) {
   }
   if (chars.empty()) {
     return absl::InvalidArgumentError(
-        "a tokenizer of characters needs a text that is not empty");
+        absl::StrCat("a tokenizer of characters needs at least one, not ",
+                     corpus.size(), "; give a text that is not empty"));
   }
   return TokenizerPtr(std::make_shared<CharTokenizer>(
       std::vector<std::string>(chars.begin(), chars.end())));
@@ -122,9 +124,9 @@ absl::Status SaveCharTokenizer(base::FileSystem& files, const std::string& path,
                                const Tokenizer& tokenizer) {
   const auto* chars = dynamic_cast<const CharTokenizer*>(&tokenizer);
   if (chars == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot save the tokenizer \"", tokenizer.name(),
-                     "\" as one of characters"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot save the tokenizer \"", tokenizer.name(),
+        "\" as one of characters; save only those of MakeCharTokenizer()"));
   }
   return base::WriteWholeFile(files, path, VocabularyToJson(chars->chars()));
 }

@@ -49,8 +49,10 @@ absl::StatusOr<DatasetPtr> MakeWindows(const TokenSourcePtr& tokens,
   absl::StatusOr<DatasetPtr> made = MakeTokenWindows(tokens, range, windows);
   if (made.ok()) return made;
   return base::FieldError<&TextOptions::context, &SplitOptions::val_fraction>(
-      absl::StrCat("the ", part, " part of the text: ", made.status().message(),
-                   "; make ", base::FieldName<&TextOptions::context>(),
+      absl::StrCat("the ", part, " part of the text has ", range.size(),
+                   " tokens, too few for a window of ", windows.context,
+                   " and its targets; make ",
+                   base::FieldName<&TextOptions::context>(),
                    " smaller, or give more text"));
 }
 
@@ -138,7 +140,7 @@ absl::Status TextOptions::Validate() const {
                             &TextOptions::tokenizer_path>(absl::StrCat(
         base::FieldName<&TextOptions::tokenizer>(), " = \"", kGpt2, "\" needs ",
         base::FieldName<&TextOptions::tokenizer_path>(),
-        ", the folder of vocab.json and merges.txt"));
+        "; set it to the folder of vocab.json and merges.txt"));
   }
   if (context < 1 || context > kContextMax) {
     return base::FieldError<&TextOptions::context>(

@@ -84,7 +84,7 @@ class TokensInFile : public TokenSource {
       return absl::DataLossError(absl::StrCat(
           path_, ": token ", at, " at byte ", layout_.begin + at * width,
           " is ", into[i], ", which a vocabulary of ", vocab_size_,
-          " does not have; say how large it is, or of what type tokens are"));
+          " does not have; give its real size, or the real type of tokens"));
     }
     return absl::OkStatus();
   }
@@ -155,14 +155,16 @@ absl::StatusOr<Layout> LayoutOfHeader(const std::array<std::int32_t, 3>& header,
   if (header[1] != known.version) {
     return absl::DataLossError(absl::StrCat(
         path, ": version ", header[1], " at byte 4; of files with the magic ",
-        known.magic, " only version ", known.version, " is read"));
+        known.magic, " only version ", known.version,
+        " is read; write it anew"));
   }
   const Layout layout = {kHeaderBytes, header[2], known.type};
   const std::int64_t bytes = kHeaderBytes + layout.count * BytesOf(known.type);
   if (layout.count < 0 || bytes != size) {
     return absl::DataLossError(absl::StrCat(
         path, ": the header declares ", layout.count, " tokens at byte 8, ",
-        bytes, " bytes in all; the file has ", size));
+        bytes, " bytes in all, but the file has ", size,
+        "; replace it by a whole copy"));
   }
   return layout;
 }
@@ -185,9 +187,10 @@ absl::StatusOr<Layout> LayoutOf(const base::ReadableFile& file,
   TROUPE_RETURN_IF_ERROR(CheckIsBare(head, header[0], path));
   const std::int64_t width = BytesOf(bare_type);
   if (size % width != 0) {
-    return absl::DataLossError(absl::StrCat(path, ": ", size,
-                                            " bytes are not a whole number of ",
-                                            "tokens of ", width, " bytes"));
+    return absl::DataLossError(absl::StrCat(
+        path, ": ", size, " bytes are not a whole number of ", "tokens of ",
+        width,
+        " bytes; give a file of bare tokens, or the real type of tokens"));
   }
   return Layout{0, size / width, bare_type};
 }

@@ -41,7 +41,7 @@ absl::StatusOr<TokenSourcePtr> MakeTokenSource(std::vector<Token> tokens,
     if (tokens[i] >= 0 && tokens[i] < vocab_size) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("token ", i, " is ", tokens[i], ", which a vocabulary of ",
-                     vocab_size, " does not have"));
+                     vocab_size, " does not have; give its real size"));
   }
   return TokenSourcePtr(
       std::make_shared<TokensInMemory>(std::move(tokens), vocab_size));

@@ -82,13 +82,14 @@ absl::StatusOr<DatasetPtr> MakeTokenWindows(TokenSourcePtr tokens,
   TROUPE_CHECK(tokens != nullptr, "windows are of tokens");
   if (options.context < 1 || options.context > kContextMax) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a window of ", options.context, " tokens; 1 to ",
-                     kContextMax, " are possible"));
+        absl::StrCat("a window of ", options.context,
+                     " tokens is not possible; use 1 to ", kContextMax));
   }
   if (range.begin < 0 || range.end > tokens->size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("tokens [", range.begin, ", ", range.end,
-                     ") are asked for, but there are only ", tokens->size()));
+                     ") are asked for, but there are only ", tokens->size(),
+                     "; ask for fewer"));
   }
   const bool pads =
       options.order == WindowOrder::kSequential && options.pad_last;
@@ -96,7 +97,8 @@ absl::StatusOr<DatasetPtr> MakeTokenWindows(TokenSourcePtr tokens,
   if (range.size() < needed) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a window of ", options.context, " tokens and their targets needs ",
-        needed, " tokens, there are ", range.size()));
+        needed, " tokens, there are ", range.size(),
+        "; give more, or make windows smaller"));
   }
   // Every token except the first is a target.
   const std::int64_t targets = range.size() - 1;

@@ -50,9 +50,9 @@ class Tokenizer {
  protected:
   absl::Status CheckToken(Token token) const {
     if (0 <= token && token < vocab_size()) return absl::OkStatus();
-    return absl::OutOfRangeError(
-        absl::StrCat("token ", token, " is not one of the ", vocab_size(),
-                     " tokens of the tokenizer \"", name(), "\""));
+    return absl::OutOfRangeError(absl::StrCat(
+        "token ", token, " is not one of the ", vocab_size(),
+        " tokens of the tokenizer \"", name(), "\"; use that of the training"));
   }
 };
 

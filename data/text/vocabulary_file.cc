@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<std::string>> ParseVocabulary(
   const auto damaged = [name](absl::string_view what) {
     return absl::DataLossError(absl::StrCat(
         name, ": ", what,
-        "; a vocabulary is one JSON object from texts to the numbers 0..n-1"));
+        "; give one JSON object from texts to the numbers 0..n-1"));
   };
   TROUPE_RETURN_IF_ERROR(
       base::RefuseForeignFormat(json, name, "not a vocabulary"));

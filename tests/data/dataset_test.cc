@@ -46,8 +46,9 @@ TEST(DatasetTest, IndicesOutsideAreRefused) {
   for (std::int64_t bad : {std::int64_t{-1}, std::int64_t{10}, INT64_MIN}) {
     const absl::Status status = FillFrom(Counting(10), {3, bad}).status;
     EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("of a dataset of 10 samples"));
+    EXPECT_THAT(
+        std::string(status.message()),
+        HasSubstr("of a dataset of 10 samples; use 0 to its size() - 1"));
   }
 }
 
@@ -69,7 +70,7 @@ TEST(DatasetTest, TensorsThatDoNotFitAreRefused) {
   }
   EXPECT_EQ(dataset.Fill(two, 0, good_x, i32).message(),
             "a batch of this dataset needs targets i64[2] in host memory, not "
-            "i32[2] on cpu:0");
+            "i32[2] on cpu:0; make it by spec()");
 }
 
 TEST(SampleSpecTest, SaysItself) {

@@ -81,7 +81,7 @@ TEST(DistributedSamplerTest, RefusesImpossibleRanks) {
   options.rank = 2;
   options.world = 2;
   EXPECT_EQ(DistributedSampler::Create(options).status().message(),
-            "rank 2 is not one of 2 ranks");
+            "rank 2 is not one of 2 ranks; count ranks from 0");
   options.rank = -1;
   EXPECT_FALSE(DistributedSampler::Create(options).ok());
   options.rank = 0;

@@ -36,21 +36,27 @@ TEST(IdxTest, ReadsNoValues) {
 }
 
 TEST(IdxTest, SaysWhatIsWrong) {
-  EXPECT_EQ(ErrorOf({0, 0}), "x: truncated at byte 2 of the magic number");
+  EXPECT_EQ(
+      ErrorOf({0, 0}),
+      "x: truncated at byte 2 of the magic number; replace it by a whole copy");
   EXPECT_EQ(ErrorOf({'P', 'K', 8, 1}),
             "x: wrong magic number at byte 0: an IDX file begins with 0 0, "
-            "this one with 80 75");
+            "this one with 80 75; give an IDX file");
   EXPECT_EQ(ErrorOf({0, 0, 13, 1}),
-            "x: element type 13 (float) at byte 2; only 8 (unsigned byte) is "
-            "read");
-  EXPECT_EQ(ErrorOf({0, 0, 8, 5}), "x: 5 axes at byte 3; 1 to 4 are possible");
+            "x: element type 13 (float) at byte 2, of which only 8 (unsigned "
+            "byte) is "
+            "read; convert it");
+  EXPECT_EQ(ErrorOf({0, 0, 8, 5}),
+            "x: 5 axes at byte 3; 1 to 4 are possible; give an IDX file");
   EXPECT_EQ(ErrorOf({0, 0, 8, 2, 0, 0, 0, 1}),
-            "x: truncated at byte 8 of a header of 12 bytes");
+            "x: truncated at byte 8 of a header of 12 bytes; replace it by a "
+            "whole copy");
   EXPECT_EQ(ErrorOf(MakeIdx({2, 2}, {1, 2, 3})),
             "x: truncated at byte 15: the header declares [2, 2], 16 bytes in "
-            "all");
+            "all; replace it by a whole copy");
   EXPECT_EQ(ErrorOf(MakeIdx({2}, {1, 2, 3})),
-            "x: 1 bytes too many from byte 10 on: the header declares [2]");
+            "x: 1 bytes too many from byte 10 on: the header declares [2]; "
+            "replace it by a whole copy");
 }
 
 TEST(IdxTest, NamesOtherFormats) {
@@ -102,7 +108,8 @@ TEST(IdxTest, AnArrayOutlivesTheMoveOfItsFile) {
 TEST(IdxTest, APackedFileHoldsNoMoreThanItsHeaderDeclares) {
   const Bytes bomb = Gzip(MakeIdx({4}, Bytes(50'000'000)));
   EXPECT_EQ(ParseIdxFile(bomb, "b.gz").status().message(),
-            "b.gz: inflates to more than the 12 bytes that it may hold");
+            "b.gz: inflates to more than the 12 bytes that it may hold; "
+            "replace it by a file whose header is right");
   const Bytes promise = Gzip(MakeIdx({1u << 29}, {1, 2, 3}));
   EXPECT_THAT(std::string(ParseIdxFile(promise, "p.gz").status().message()),
               HasSubstr("p.gz (inflated): truncated at byte 11"));

@@ -62,11 +62,11 @@ TEST(ImageDatasetTest, RefusesWhatDoesNotFit) {
   images.labels.pop_back();
   EXPECT_EQ(MakeImageDataset(images, {}).status().message(),
             "12 bytes of pixels are not 2 images [2, 2, 1], one for each "
-            "label");
+            "label; give as many of both");
   images = Images(1);
   images.num_classes = 2;
   EXPECT_EQ(MakeImageDataset(images, {}).status().message(),
-            "label 2 is 2, not a class below 2");
+            "label 2 is 2, not a class below 2; number classes from 0");
   images = Images(1);
   images.shape = {4, 1};
   EXPECT_FALSE(MakeImageDataset(images, {}).ok());
@@ -79,7 +79,7 @@ TEST(TakeImagesTest, TakesARange) {
   EXPECT_THAT(taken->labels, ElementsAre(0, 2));
   EXPECT_THAT(taken->pixels, ElementsAre(50, 51, 52, 53, 100, 101, 102, 103));
   EXPECT_EQ(TakeImages(Images(1), 1, 4).status().message(),
-            "images [1, 4) are asked for, but there are only 3");
+            "images [1, 4) are asked for, but there are only 3; ask for fewer");
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ TEST(InMemoryDatasetTest, RefusesWhatDoesNotFit) {
   const auto high = nn::Tensor::Of<std::int64_t>({3}, {0, 3, 1}, allocator);
   const auto scalar = nn::Tensor::Of<std::int64_t>({}, {0}, allocator);
   EXPECT_EQ(MakeInMemoryDataset(x, few, 2).status().message(),
-            "3 rows of inputs but 2 rows of targets");
+            "3 rows of inputs but 2 rows of targets; give as many of both");
   EXPECT_EQ(MakeInMemoryDataset(x, high, 3).status().message(),
-            "target 1 is 3, not a class below 3");
+            "target 1 is 3, not a class below 3; number classes from 0");
   EXPECT_THAT(std::string(MakeInMemoryDataset(x, x, 3).status().message()),
               HasSubstr("must be i64 class numbers"));
   EXPECT_FALSE(MakeInMemoryDataset(x, scalar, 3).ok());

@@ -37,11 +37,13 @@ TEST(MnistTest, SaysWhatDoesNotFit) {
   EXPECT_EQ(JoinMnist(TwoImages(), File("labels", MakeIdx({3}, {1, 2, 3})))
                 .status()
                 .message(),
-            "images has 2 images, labels has 3 labels");
+            "images has 2 images, labels has 3 labels; give both files of one "
+            "data set");
   EXPECT_EQ(JoinMnist(TwoImages(), File("labels", MakeIdx({2}, {1, 10})))
                 .status()
                 .message(),
-            "labels: label 10 at byte 9 is not a digit");
+            "labels: label 10 at byte 9 is not a digit; give labels of 10 "
+            "classes, 0 to 9");
   EXPECT_EQ(JoinMnist(TwoImages(), TwoImages()).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(JoinMnist(File("images", MakeIdx({2, 0, 3}, {})),

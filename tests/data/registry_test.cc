@@ -89,7 +89,7 @@ TEST(RegistryTest, UsesBothPartsOfMnist) {
   options.train_count = 51;
   EXPECT_EQ(OpenDataset(options).status().message(),
             "DatasetOptions.train_count = 51 is more than the 50 samples that "
-            "the files have for it");
+            "the files have for it; lower it, or set 0 for all");
 }
 
 TEST(RegistryTest, FilesWithoutATestPartGiveTrainingSamplesAlone) {
@@ -102,7 +102,7 @@ TEST(RegistryTest, FilesWithoutATestPartGiveTrainingSamplesAlone) {
   options.test_count = 5;
   EXPECT_EQ(OpenDataset(options).status().message(),
             "DatasetOptions.test_count = 5 is more than the 0 samples that the "
-            "files have for it");
+            "files have for it; lower it, or set 0 for all");
   // Half a test part is a mistake.
   WriteFile(options.path, "t10k-images-idx3-ubyte", MakeIdx({1, 1, 1}, {0}));
   EXPECT_EQ(OpenDataset(options).status().code(), absl::StatusCode::kNotFound);
@@ -146,8 +146,8 @@ TEST(RegistryTest, OpensCifar10) {
 
 TEST(RegistryTest, SaysWhatIsMissing) {
   EXPECT_EQ(OpenDataset(Kind("mnist")).status().message(),
-            "DatasetOptions.kind = \"mnist\" needs DatasetOptions.path, the "
-            "folder of its files");
+            "DatasetOptions.kind = \"mnist\" needs DatasetOptions.path; set "
+            "it to the folder of its files");
   DatasetOptions options = Kind("mnist");
   options.path = MakeTempFolder();
   const absl::Status status = OpenDataset(options).status();
@@ -162,7 +162,7 @@ TEST(RegistryTest, RefusesSplitsThatDoNotGoTogether) {
   DatasetOptions options = Kind("mnist");
   options.path = WriteMnist(MakeTempFolder(), "t10k", 1);
   EXPECT_EQ(OpenDataset(options).status().message(),
-            "dataset \"mnist\" has no training samples here");
+            "dataset \"mnist\" has no training samples here; check the path");
   const Bytes digits(4);
   WriteFile(options.path, "train-images-idx3-ubyte",
             MakeIdx({2, 2, 1}, digits));
@@ -193,7 +193,7 @@ TEST(RegistryTest, NamesTheNumberOfSamplesThatIsWrong) {
   const absl::Status glyphs = OpenDataset(Kind("glyphs", 10, 1 << 30)).status();
   EXPECT_EQ(glyphs.message(),
             "DatasetOptions.test_count: glyphs come in sets of 1 to 16777216 "
-            "samples, not 1073741824");
+            "samples, not 1073741824; choose a number between");
   EXPECT_THAT(base::FieldsOf(glyphs), ElementsAre("DatasetOptions.test_count"));
   const absl::Status synthetic =
       OpenDataset(Kind("synthetic", INT64_C(1) << 40)).status();

@@ -121,9 +121,10 @@ TEST(MicroBatchCutsTest, EveryPositionIsInOneMicroBatch) {
 TEST(MicroBatchCutsTest, ExplainsWhatDoesNotDivide) {
   EXPECT_EQ(MicroBatchCuts::Create(64, 8, 3).status().message(),
             "global_batch_size (64) is not a multiple of the data-parallel "
-            "width (3)");
-  EXPECT_EQ(MicroBatchCuts::Create(64, 17, 4).status().message(),
-            "micro_batch_size (17) is more than the 16 samples of a rank");
+            "width (3); choose one that is");
+  EXPECT_EQ(
+      MicroBatchCuts::Create(64, 17, 4).status().message(),
+      "micro_batch_size (17) is more than the 16 samples of a rank; lower it");
   EXPECT_FALSE(MicroBatchCuts::Create(0, 1, 1).ok());
   EXPECT_FALSE(MicroBatchCuts::Create(8, 0, 1).ok());
 }

@@ -36,7 +36,8 @@ TEST(SubsetTest, TakesARange) {
 
 TEST(SubsetTest, RefusesSamplesThatAreNotThere) {
   EXPECT_EQ(MakeSubset(Tens(), {0, 5}).status().message(),
-            "a subset asks for sample 5 of a dataset of 5 samples");
+            "a subset asks for sample 5 of a dataset of 5 samples; ask for 0 "
+            "to its size() - 1");
   EXPECT_FALSE(MakeSubset(Tens(), {-1}).ok());
   EXPECT_FALSE(MakeSubset(Tens(), 3, 6).ok());
   EXPECT_FALSE(MakeSubset(Tens(), 3, 2).ok());

@@ -102,7 +102,8 @@ TEST(SyntheticTest, RefusesWhatFitsNoMemory) {
                 .status()
                 .message(),
             "synthetic data of 2.21361e+20 bytes (4611686018427387903 samples "
-            "of [10], targets of 2) are more than the limit of 8589934592");
+            "of [10], targets of 2) are more than the limit of 8589934592; "
+            "make fewer or smaller samples");
   // One small sample, but the map to its classes has 64 * 2^40 numbers.
   SyntheticOptions options;
   options.count = 1;

@@ -32,7 +32,7 @@ TEST(TransformTest, NormalizeChecksChannels) {
   EXPECT_TRUE(Normalize({0, 0}, {1, 1})->Check({4, 4, 2}).ok());
   EXPECT_EQ(Normalize({0}, {1})->Check({4, 4, 3}).message(),
             "Normalize has 1 means and 1 standard deviations; the samples "
-            "[4, 4, 3] have 3 channels");
+            "[4, 4, 3] have 3 channels; give one of each for a channel");
   EXPECT_FALSE(Normalize({0}, {0})->Check({4, 4, 1}).ok());
 }
 

@@ -18,6 +18,7 @@ import build_limits
 import comments
 import copt_patterns
 import includes
+import messages
 import public_targets
 import rooms
 from includes import code_of
@@ -342,6 +343,10 @@ def include(tree):
     return includes.includes(tree)
 
 
+def error_texts(tree):
+    return messages.messages(tree)
+
+
 def patterns(tree):
     return copt_patterns.copt_patterns(tree)
 
@@ -354,7 +359,7 @@ FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, room,
               length, width, header_comment, usage_lines, fragment, unfinished,
               machine_paths]
 TREE_RULES = [own_header_first, config_words, links, readmes, dead_files,
-              visibility, include, patterns, limits]
+              visibility, include, error_texts, patterns, limits]
 
 
 def read_exceptions(tree):

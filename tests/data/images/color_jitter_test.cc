@@ -92,7 +92,8 @@ TEST(ColorJitterTest, WithoutReachNothingChanges) {
 TEST(ColorJitterTest, ChecksShapesAndReach) {
   EXPECT_TRUE(ColorJitter({}, 0)->Check({4, 5, 3}).ok());
   EXPECT_EQ(ColorJitter({}, 0)->Check({4, 5, 1}).message(),
-            "ColorJitter needs images [H, W, 3], not samples of [4, 5, 1]");
+            "ColorJitter needs images [H, W, 3], not samples of [4, 5, 1]; "
+            "leave it out for others");
   ColorJitterOptions options;
   options.hue = 0.6;
   EXPECT_THAT(std::string(ColorJitter(options, 0)->Check({4, 5, 3}).message()),

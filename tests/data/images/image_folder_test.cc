@@ -223,7 +223,7 @@ TEST(OpenImagesTest, RefusesPartsThatAreNotClear) {
       HasSubstr(" has \"val\", \"Test\", but no images to train on; put "
                 "them into a folder \"train\""));
   EXPECT_THAT(ErrorOf(FolderWith({"train/1.png", "val/1.png"})),
-              HasSubstr("/train; the images of each class belong into a"));
+              HasSubstr("/train; put the images of each class into a"));
 }
 
 // Names that parts have, of things that are to be told apart.

@@ -111,7 +111,8 @@ TEST(TextSplitsTest, CharactersComeFromAFileWhereThereIsOne) {
   EXPECT_EQ(Open(path, options, 0).status().message(),
             path +
                 ": the character \"c\" at byte 2 is not one of the 2 "
-                "characters of the tokenizer's corpus");
+                "characters of the tokenizer's corpus; remove it, or use the "
+                "tokenizer \"bytes\"");
 }
 
 TEST(TextSplitsTest, ErrorsBlameFields) {

@@ -86,13 +86,14 @@ TEST(TokenFileTest, LlmCsFilesHaveAHeader) {
 
 TEST(TokenFileTest, SaysWhatIsWrong) {
   EXPECT_EQ(Error({1, 2, 3}),
-            "t.bin: 3 bytes are not a whole number of tokens of 2 bytes");
+            "t.bin: 3 bytes are not a whole number of tokens of 2 bytes; give "
+            "a file of bare tokens, or the real type of tokens");
   EXPECT_EQ(Error(WithHeader<std::uint16_t>(20240520, 2, 1, {5})),
             "t.bin: version 2 at byte 4; of files with the magic 20240520 only "
-            "version 1 is read");
+            "version 1 is read; write it anew");
   EXPECT_EQ(Error(WithHeader<std::uint16_t>(20240520, 1, 2, {5})),
-            "t.bin: the header declares 2 tokens at byte 8, 1028 bytes in all; "
-            "the file has 1026");
+            "t.bin: the header declares 2 tokens at byte 8, 1028 bytes in all, "
+            "but the file has 1026; replace it by a whole copy");
   EXPECT_THAT(Error(WithHeader<std::uint16_t>(20240520, 1, -1, {5})),
               HasSubstr("declares -1 tokens"));
   EXPECT_EQ(Open({1}).status().code(), absl::StatusCode::kDataLoss);

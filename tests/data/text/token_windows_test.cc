@@ -44,7 +44,8 @@ TEST(TokenSourceTest, ReadsAndChecks) {
   ASSERT_TRUE((*tokens)->Read(1, absl::MakeSpan(two)).ok());
   EXPECT_THAT(two, ElementsAre(0, 3));
   EXPECT_EQ(MakeTokenSource({5, 6}, 6).status().message(),
-            "token 1 is 6, which a vocabulary of 6 does not have");
+            "token 1 is 6, which a vocabulary of 6 does not have; give its "
+            "real size");
 }
 
 TEST(TokenWindowsTest, TargetsAreShiftedByOne) {
@@ -147,10 +148,10 @@ TEST(TokenWindowsTest, SaysWhatDoesNotFit) {
   };
   EXPECT_EQ(error(5, {0, 5}, false),
             "a window of 5 tokens and their targets needs 6 tokens, there are "
-            "5");
+            "5; give more, or make windows smaller");
   EXPECT_EQ(error(5, {9, 10}, true),
             "a window of 5 tokens and their targets needs 2 tokens, there are "
-            "1");
+            "1; give more, or make windows smaller");
   EXPECT_THAT(error(0, {0, 10}, false), HasSubstr("1 to 1048576"));
   EXPECT_THAT(error(2, {0, 11}, false), HasSubstr("there are only 10"));
 }

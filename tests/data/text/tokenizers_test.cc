@@ -29,7 +29,7 @@ TEST(ByteTokenizerTest, EncodesAnything) {
 TEST(ByteTokenizerTest, RefusesOtherNumbers) {
   EXPECT_EQ(Message(MakeByteTokenizer()->Decode({256}).status()),
             "token 256 is not one of the 256 tokens of the tokenizer "
-            "\"bytes\"");
+            "\"bytes\"; use that of the training");
   EXPECT_EQ(MakeByteTokenizer()->Decode({-1}).status().code(),
             absl::StatusCode::kOutOfRange);
 }
@@ -49,7 +49,8 @@ TEST(CharTokenizerTest, NamesTheByteThatItCannotEncode) {
   const auto chars = MakeCharTokenizer("abc");
   EXPECT_EQ(Message((*chars)->Encode("cad").status()),
             "the character \"d\" at byte 2 is not one of the 3 characters of "
-            "the tokenizer's corpus");
+            "the tokenizer's corpus; remove it, or use the tokenizer "
+            "\"bytes\"");
   EXPECT_THAT(Message((*chars)->Encode("a\xff").status()),
               HasSubstr("not UTF-8 at byte 1"));
   EXPECT_THAT(Message(MakeCharTokenizer("ab\xc3").status()),
@@ -94,7 +95,7 @@ TEST(VocabularyFileTest, SaysWhatIsWrong) {
     return Message(read.status());
   };
   const std::string hint =
-      "; a vocabulary is one JSON object from texts to the numbers 0..n-1";
+      "; give one JSON object from texts to the numbers 0..n-1";
   EXPECT_EQ(error("[1]"), "v.json: it is not a JSON object" + hint);
   EXPECT_EQ(error(""), "v.json: not JSON at byte 1" + hint);
   EXPECT_EQ(error("{\"a\": 0} x"), "v.json: not JSON at byte 10" + hint);

@@ -284,9 +284,10 @@ TEST(Config, ModelAndDataFit) {
       "--set data.kind: model.kind = \"lenet\" does not take the samples of "
       "data.kind = \"synthetic\", whose samples are f32[10] -> class of 10: it "
       "takes images (H, W, C); use model.kind = \"mlp\"");
-  EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "mnist")}),
-            "--set data.kind: data.kind = \"mnist\" needs data.path, the "
-            "folder of its files");
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("data.kind", "mnist")}),
+      "--set data.kind: data.kind = \"mnist\" needs data.path; set it to the "
+      "folder of its files");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.input_shape", "28,28")}),
             "--set data.input_shape: data.input_shape has 2 numbers; it takes "
             "one (length) or three (height, width, channels)");

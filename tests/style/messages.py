@@ -1,0 +1,154 @@
+"""Errors say what is wrong, where, and what to do: a rule of check_style.py.
+
+    for path, line, sentence in messages(tree): ...
+
+    messages.py FILE...        # prints the findings of these files
+
+Reads the calls in FOLDERS that make an absl::Status with a text, and of each text
+the literals; a value between them is written {}. A text must have a value, which
+names the file, key or sample, and an advice: a clause behind a semicolon that
+begins with a verb of ADVICE ("; convert or remove it"), or the word "must". A
+machine cannot tell whether the advice helps; a reviewer must.
+
+Texts without a literal were made elsewhere, and are checked there.
+message_exceptions.txt has the number of texts of a file that break the rule; it
+may only shrink.
+"""
+
+import re
+import sys
+
+FOLDERS = ("data/", "tools/")
+EXCEPTIONS = "tests/style/message_exceptions.txt"
+
+ADVICE = """add allow ask build call check choose close compare connect convert copy count
+create cut declare decode delete download export extract fetch fill fix format free
+get give install join keep leave let list load lower make mount move name number open
+pad pass pick put raise read reduce remove rename repeat replace restart restore resume
+retry run save see send set shift shorten shuffle split start stop train try turn unpack
+unset update upgrade use wait write""".split()
+
+CALL = re.compile(
+    r"\b(?:(?:InvalidArgument|DataLoss|NotFound|FailedPrecondition|OutOfRange"
+    r"|ResourceExhausted|Unimplemented|AlreadyExists|PermissionDenied)Error"
+    r"|ErrorAt|FieldError\s*<[\w:&,\s.]*>)\s*\(")
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
+ADVISES = re.compile(r"[;,] (?:or |then |first )*(?:%s)\b|\bmust\b" %
+                     "|".join(ADVICE))
+
+
+def _without_comments(text):
+    """Returns the text with comments blanked, so that offsets stay."""
+    def blank(found):
+        whole = found.group(0)
+        return whole if whole[0] in "\"'" else " " * len(whole)
+    return re.sub(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*', blank,
+                  text)
+
+
+def _arguments(text, begin):
+    """Returns the text from `begin` to the bracket that closes there."""
+    depth, at = 1, begin
+    while at < len(text):
+        literal = STRING.match(text, at) or CHARACTER.match(text, at)
+        if literal:
+            at = literal.end()
+            continue
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[begin:at]
+        at += 1
+    return text[begin:]
+
+
+def _message(arguments):
+    """Returns the literals of a call, with {} for each value between them."""
+    message, at = "", 0
+
+    def value(code):
+        code = re.sub(r"\b(?:absl::)?(?:StrCat|StatusCode|string_view)\b", "", code)
+        return "{}" if re.search(r"\w", code) else ""
+    for literal in STRING.finditer(arguments):
+        message += value(arguments[at:literal.start()]) + literal.group(1)
+        at = literal.end()
+    return message + value(arguments[at:]) if at else ""
+
+
+def texts(lines):
+    """Yields (line number, text) of each error that these lines make."""
+    text = _without_comments("\n".join(lines))
+    for call in CALL.finditer(text):
+        message = _message(_arguments(text, call.end()))
+        if message:
+            yield text.count("\n", 0, call.start()) + 1, message
+
+
+def _missing(message):
+    missing = []
+    if "{}" not in message:
+        missing.append("names no file, key or sample")
+    if not ADVISES.search(message):
+        missing.append("does not say what to do")
+    return " and ".join(missing)
+
+
+def findings(file):
+    """Yields (line number, sentence) of one file."""
+    for number, message in texts(file.lines):
+        missing = _missing(message)
+        if missing:
+            yield number, 'the error "%s" %s; give both, "<where>: <what>; <do>"' % (
+                message, missing)
+
+
+def _exceptions(tree):
+    """Returns {path: (line of the list, number of texts)}."""
+    allowed = {}
+    for file in tree.files:
+        if file.path != EXCEPTIONS:
+            continue
+        for number, line in file.numbered():
+            if line.strip() and not line.startswith("#"):
+                path, count = line.split()
+                allowed[path] = (number, int(count))
+    return allowed
+
+
+def messages(tree):
+    allowed = _exceptions(tree)
+    for file in tree.files:
+        if not file.path.startswith(FOLDERS) or not file.path.endswith(
+                (".h", ".cc")):
+            continue
+        found = list(findings(file))
+        line, count = allowed.pop(file.path, (0, 0))
+        if len(found) > count:
+            for number, sentence in found:
+                yield file.path, number, sentence
+        elif len(found) < count:
+            yield EXCEPTIONS, line, (
+                "%s has %d such errors now; lower its number, or delete the line "
+                "at 0" % (file.path, len(found)))
+    for path, (line, _) in allowed.items():
+        yield EXCEPTIONS, line, "no file %s; delete the line" % path
+
+
+class _File:
+    def __init__(self, path):
+        self.path = path
+        with open(path, encoding="utf-8") as file:
+            self.lines = file.read().splitlines()
+
+
+def main():
+    found = False
+    for path in sys.argv[1:]:
+        for number, sentence in findings(_File(path)):
+            found = True
+            print("%s:%d: %s" % (path, number, sentence))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
