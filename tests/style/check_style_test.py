@@ -407,7 +407,7 @@ class CheckStyleTest(unittest.TestCase):
                             no_where + " and " + no_advice))
         self.expect(tree('NotFoundError("gone; check the path")'),
                     finding("gone; check the path", no_where))
-        bad = tree('ErrorAt(\n loaded, {}, StrCat(n, " of ",  // of 3\n m))')
+        bad = tree('ErrorAt(\n loaded, {}, StrCat(n, " of ",  // all 3\n m))')
         self.expect(bad, finding("{} of {}", no_advice))
         self.expect({**bad, **tree("ErrorAt(n, \" of \", m)", "data/a.cc 1\n")})
         self.expect(tree("int n", "# Why.\ndata/a.cc 1\ndata/b.cc 2\n"),
