@@ -128,6 +128,11 @@ bool HasMnist(base::FileSystem& files, const std::string& folder,
   return false;
 }
 
+std::string FindMnist(base::FileSystem& files, const std::string& folder) {
+  const std::vector<std::string> found = FoldersOf(files, folder);
+  return found.size() == 1 ? found.front() : folder;
+}
+
 absl::StatusOr<ByteImages> ReadMnist(base::FileSystem& files,
                                      const std::string& folder,
                                      MnistPart part) {

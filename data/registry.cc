@@ -125,6 +125,10 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options,
                             ReadMnist(*files, options.path, MnistPart::kTest));
   }
   DataSplits splits;
+  const std::string folder = FindMnist(*files, options.path);
+  if (folder != options.path) {
+    splits.notes.push_back(absl::StrCat("MNIST is read from ", folder));
+  }
   std::int64_t test_begin = 0;
   if (has_train) {
     TROUPE_ASSIGN_OR_RETURN(const ByteImages train,

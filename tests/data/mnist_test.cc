@@ -88,6 +88,7 @@ TEST(MnistTest, LooksWhereTorchvisionWrites) {
              "train-labels-idx1-ubyte");
     EXPECT_TRUE(HasMnist(files, folder, MnistPart::kTrain)) << below;
     EXPECT_FALSE(HasMnist(files, folder, MnistPart::kTest)) << below;
+    EXPECT_EQ(FindMnist(files, folder), folder + below);
     const auto train = ReadMnist(files, folder, MnistPart::kTrain);
     ASSERT_TRUE(train.ok()) << train.status();
     EXPECT_THAT(train->labels, ElementsAre(7));
@@ -109,6 +110,7 @@ TEST(MnistTest, RefusesTwoDataSets) {
              "train-labels-idx1-ubyte");
   }
   EXPECT_TRUE(HasMnist(files, folder, MnistPart::kTrain));
+  EXPECT_EQ(FindMnist(files, folder), folder);
   EXPECT_EQ(ReadMnist(files, folder, MnistPart::kTrain).status().message(),
             folder + " has the files of 2 data sets; give one of " + folder +
                 "/MNIST/raw, " + folder + "/FashionMNIST/raw");

@@ -92,6 +92,24 @@ TEST(RegistryTest, UsesBothPartsOfMnist) {
             "the files have for it; lower it, or set 0 for all");
 }
 
+TEST(RegistryTest, SaysWhichFolderBelowIsRead) {
+  base::PosixFileSystem files;
+  for (const std::string below : {"/MNIST/raw", "/FashionMNIST/raw"}) {
+    DatasetOptions options = Kind("mnist");
+    options.path = MakeTempFolder();
+    ASSERT_TRUE(files.CreateFolder(options.path + below).ok());
+    WriteMnist(options.path + below, "train", 10);
+    auto splits = OpenDataset(options);
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    EXPECT_THAT(splits->notes,
+                ElementsAre("MNIST is read from " + options.path + below));
+    options.path += below;
+    splits = OpenDataset(options);
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    EXPECT_TRUE(splits->notes.empty());
+  }
+}
+
 TEST(RegistryTest, FilesWithoutATestPartGiveTrainingSamplesAlone) {
   DatasetOptions options = Kind("mnist");
   options.path = WriteMnist(MakeTempFolder(), "train", 50);
