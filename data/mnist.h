@@ -46,8 +46,8 @@ absl::StatusOr<ByteImages> JoinMnist(const IdxFile& images,
 bool HasMnist(base::FileSystem& files, const std::string& folder,
               MnistPart part);
 
-// Returns the folder with the files: `folder`, or the one of those below it that
-// has them. If there are none, or several, `folder`.
+// Returns the folder with the files: `folder`, or the one of those below it
+// that has them. If there are none, or several, `folder`.
 std::string FindMnist(base::FileSystem& files, const std::string& folder);
 
 // Reads both files of `part`.

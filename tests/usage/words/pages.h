@@ -46,6 +46,10 @@ extern const nn::Tensor sums;
 extern absl::Status status;
 }  // namespace collectives_md
 
+namespace data_md {
+extern actors::JobSpec spec;
+}  // namespace data_md
+
 namespace schedules_md {
 using namespace pipeline;
 using actors::Simulation;
