@@ -59,7 +59,7 @@ absl::StatusOr<ProfileRequest> ParseProfile(
     const std::vector<std::string>& arguments) {
   ProfileRequest request;
   OptionsReader reader("profile");
-  reader.Text("--config=examples/glyphs/glyphs.toml", &request.config);
+  reader.Path("--config=examples/glyphs/glyphs.toml", &request.config);
   reader.Texts("--set=model.kind=resnet18", &request.sets);
   reader.Text("--ranks=2", &request.ranks);
   reader.Real("--seconds=5", /*min=*/0.01, kSecondsMax, &request.seconds);

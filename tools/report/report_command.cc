@@ -51,7 +51,7 @@ absl::StatusOr<ReportRequest> ParseReport(
   ReportRequest request;
   std::vector<std::string> folders;
   OptionsReader reader("report");
-  reader.Text("--output=report.html", &request.output);
+  reader.Path("--output=report.html", &request.output);
   reader.Others(&folders);
   Arguments left(arguments);
   TROUPE_ASSIGN_OR_RETURN(request.help, reader.Read(left));

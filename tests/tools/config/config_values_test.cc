@@ -122,6 +122,38 @@ TEST(ConfigValues, Sizes) {
             "comm.inline_bytes = -1: must be at least 0, such as \"64KiB\"");
 }
 
+// Every key whose value is a path, by its unit.
+TEST(ConfigValues, PathsHaveNeitherTildeNorNul) {
+  std::vector<std::string> paths;
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (key.rule.unit != KeyUnit::kPath) continue;
+    paths.emplace_back(key.name);
+    TrainerConfig config;
+    EXPECT_EQ(SetFromText(key, "~/kept", config),
+              absl::InvalidArgumentError(absl::StrCat(
+                  key.name,
+                  " = \"~/kept\": must have the home folder written out ($HOME "
+                  "on a command line), since only a shell reads \"~\"; a name "
+                  "that begins so is \"./~\", such as ",
+                  key.example)));
+    EXPECT_FALSE(SetFromText(key, "~", config).ok()) << key.name;
+    EXPECT_FALSE(SetFromText(key, "~else/runs", config).ok()) << key.name;
+    EXPECT_EQ(SetValue(key, std::string("before\0after", 12), config),
+              absl::InvalidArgumentError(absl::StrCat(
+                  key.name,
+                  " = \"before\\u0000after\": must be a path without a NUL, "
+                  "such as ",
+                  key.example)));
+    EXPECT_TRUE(SetFromText(key, "./~kept/a~b", config).ok()) << key.name;
+    EXPECT_TRUE(SetFromText(key, "", config).ok()) << key.name;
+  }
+  EXPECT_EQ(paths,
+            (std::vector<std::string>{
+                "model.init_from", "data.path", "data.tokenizer_path",
+                "train.kernel_cache", "mesh.schedule_file", "checkpoint.dir",
+                "log.run_dir", "log.file", "log.tensorboard", "trace.file"}));
+}
+
 TEST(ConfigValues, AfterAnErrorTheFieldIsAsBefore) {
   TrainerConfig config;
   config.job.seed = 5;

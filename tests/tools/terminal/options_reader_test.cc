@@ -90,5 +90,27 @@ TEST_F(OptionsReaderTest, WhatStandsBehindTwoDashesIsLeft) {
             "unknown option --foo; \"trainer do --help\" lists all, and more");
 }
 
+TEST(OptionsReader, PathsHaveNoTilde) {
+  const auto read = [](const std::vector<std::string>& arguments,
+                       std::string* out) {
+    OptionsReader reader("export");
+    reader.Path("--out=glyphs.safetensors", out);
+    Arguments left(arguments);
+    return reader.Read(left).status();
+  };
+  std::string out;
+  EXPECT_EQ(read({"--out=./~a/b"}, &out), absl::OkStatus());
+  EXPECT_EQ(out, "./~a/b");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--out=~/a"}, {"--out", "~/a"}}) {
+    EXPECT_EQ(
+        read(arguments, &out),
+        absl::InvalidArgumentError(
+            "--out=~/a: must have the home folder written out ($HOME on a "
+            "command line), since only a shell reads \"~\"; a name that "
+            "begins so is \"./~\""));
+  }
+}
+
 }  // namespace
 }  // namespace troupe::tools

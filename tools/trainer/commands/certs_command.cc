@@ -81,7 +81,7 @@ absl::StatusOr<CertsOptions> ParseCerts(
     const std::vector<std::string>& arguments) {
   CertsOptions options;
   OptionsReader reader("certs");
-  reader.Text("--dir=certs", &options.dir);
+  reader.Path("--dir=certs", &options.dir);
   reader.List("--hosts=n1,n2", &options.hosts);
   reader.Number("--days=365", /*min=*/1, kDaysMax, &options.days);
   Arguments left(arguments);

@@ -12,6 +12,7 @@
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/run/spec_builder.h"
 #include "tools/trainer/terminal/arguments.h"
+#include "tools/trainer/terminal/options_reader.h"
 #include "tools/trainer/terminal/progress.h"
 
 namespace troupe::tools {
@@ -83,6 +84,7 @@ absl::StatusOr<EvaluateOptions> ParseEvaluate(
       TROUPE_ASSIGN_OR_RETURN(
           options.checkpoint,
           left.Value(option, "--checkpoint=checkpoints/glyphs"));
+      TROUPE_RETURN_IF_ERROR(CheckPathOption(option.name, options.checkpoint));
     } else if (argument == "--help" || argument == "-h") {
       options.help = true;
       return options;

@@ -63,8 +63,8 @@ absl::StatusOr<ExportOptions> ParseExport(
     const std::vector<std::string>& arguments) {
   ExportOptions options;
   OptionsReader reader("export");
-  reader.Text("--checkpoint=checkpoints/glyphs", &options.checkpoint);
-  reader.Text("--out=glyphs.safetensors", &options.out);
+  reader.Path("--checkpoint=checkpoints/glyphs", &options.checkpoint);
+  reader.Path("--out=glyphs.safetensors", &options.out);
   reader.Text("--format=transformers", &options.format);
   reader.Text("--dtype=bf16", &options.dtype);
   Arguments left(arguments);

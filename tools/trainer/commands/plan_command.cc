@@ -99,7 +99,7 @@ absl::StatusOr<PlanRequest> ParsePlan(
     const std::vector<std::string>& arguments) {
   PlanRequest request;
   OptionsReader reader("plan");
-  reader.Text("--config=examples/glyphs/glyphs.toml", &request.config);
+  reader.Path("--config=examples/glyphs/glyphs.toml", &request.config);
   reader.Texts("--set=mesh.pp=2", &request.sets);
   reader.Text("--ranks=2", &request.ranks);
   reader.Flag("--measure", &request.measure);

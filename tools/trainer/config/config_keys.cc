@@ -163,7 +163,7 @@ constexpr ConfigKey kTrainKeys[] = {
      "then on; \"auto\" measures both ways and keeps the faster. The numbers "
      "are the same.",
      "\"off\""},
-    {"train.kernel_cache", Field<&C::kernel_cache>(), kAny,
+    {"train.kernel_cache", Field<&C::kernel_cache>(), kPath,
      "Folder where algorithms that were measured on a GPU are kept for later "
      "runs; \"auto\" is $XDG_CACHE_HOME/troupe/kernels or "
      "~/.cache/troupe/kernels, \"off\" keeps none. A run that is resumed takes "
@@ -217,7 +217,7 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "The results are the same.",
      "\"zb_v\""},
     {"mesh.schedule_file",
-     Field<&C::pipeline, &PipelineConfig::schedule_file>(), kAny,
+     Field<&C::pipeline, &PipelineConfig::schedule_file>(), kPath,
      "File with the order instead, a line a rank, as trainer plan --grid "
      "prints it: \"rank 0: F0 F1 B0 B1\".",
      "\"schedule.txt\""},
@@ -353,7 +353,9 @@ absl::string_view ConfigKey::key() const {
 
 absl::string_view ConfigKey::type() const {
   if (rule.unit == KeyUnit::kNumberOrWord) return "number or text";
-  if (rule.unit != KeyUnit::kPlain) return "size";
+  const bool is_size =
+      rule.unit == KeyUnit::kBytes || rule.unit == KeyUnit::kBytesOrAuto;
+  if (is_size) return "size";
   constexpr absl::string_view kTypes[] = {"text",
                                           "integer",
                                           "number",

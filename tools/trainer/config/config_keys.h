@@ -31,6 +31,7 @@ enum class KeyUnit {
   kBytes,         // "25MiB" may be written
   kBytesOrAuto,   // and "auto", which is any value below 0
   kNumberOrWord,  // a text, or a number in place of its text
+  kPath,          // a path of a file or folder (path_text.h), or empty
 };
 
 // Limits on a value, checked when it is set. Limits that a lower layer checks

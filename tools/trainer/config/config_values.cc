@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "tools/trainer/config/config_keys.h"
+#include "tools/trainer/terminal/path_text.h"
 
 namespace troupe::tools {
 namespace {
@@ -193,6 +194,7 @@ struct RuleOf {
   const KeyRule& rule;
 
   std::string operator()(const std::string& value) const {
+    if (rule.unit == KeyUnit::kPath) return WrongPath(value);
     if (rule.choices == nullptr) return "";
     const std::vector<std::string> known = rule.choices();
     if (absl::c_linear_search(known, value)) return "";

@@ -36,7 +36,7 @@ constexpr ConfigKey kDataKeys[] = {
      "no "
      "files.",
      "\"mnist\""},
-    {"data.path", Field<&C::data, &DatasetOptions::path>(), kAny,
+    {"data.path", Field<&C::data, &DatasetOptions::path>(), kPath,
      "Where the samples are: the folder of \"mnist\" or \"cifar10\"; the file "
      "of "
      "\"text\" (without one: sources of Troupe); the file of \"tokens\", or "
@@ -90,7 +90,7 @@ constexpr ConfigKey kDataKeys[] = {
      "\"gpt2\" "
      "(byte pair encoding).",
      "\"chars\""},
-    {"data.tokenizer_path", Text<&TextOptions::tokenizer_path>(), kAny,
+    {"data.tokenizer_path", Text<&TextOptions::tokenizer_path>(), kPath,
      "The folder of vocab.json and merges.txt of \"gpt2\"; or the characters "
      "of "
      "\"chars\" as a JSON file, where empty means those of the text.",

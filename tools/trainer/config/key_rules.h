@@ -39,6 +39,12 @@ inline constexpr KeyRule kNumberOrWord = [] {
   return rule;
 }();
 
+inline constexpr KeyRule kPath = [] {
+  KeyRule rule;
+  rule.unit = KeyUnit::kPath;
+  return rule;
+}();
+
 constexpr KeyRule AtMost(double max) {
   KeyRule rule;
   rule.max = max;

@@ -228,8 +228,9 @@ constexpr ConfigKey kModelKeys[] = {
      "Parameters that are not trained, by their names; * stands for any text.",
      "[\"features.*\"]"},
     {"model.init_from", Field<&C::job, &JobSpec::init, &InitOptions::from>(),
-     kAny,
-     "A safetensors file of weights to begin with, under PyTorch's names; "
+     kPath,
+     "A safetensors file of weights to begin with, under PyTorch's names, or a "
+     "folder with one or with an index of several; "
      "--init-from sets it. A run that goes on from a checkpoint does not read "
      "it.",
      "\"resnet18.safetensors\""},

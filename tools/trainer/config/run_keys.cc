@@ -28,7 +28,7 @@ constexpr KeyField kSaveMinutes = {
 
 constexpr ConfigKey kRunKeys[] = {
     {"checkpoint.dir",
-     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::dir>(), kAny,
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::dir>(), kPath,
      "Folder for checkpoints; empty means none are written.",
      "\"checkpoints/mnist\""},
     {"checkpoint.every",
@@ -91,23 +91,24 @@ constexpr ConfigKey kRunKeys[] = {
      "Steps between lines of the log file and, away from a terminal, of the "
      "output.",
      "10"},
-    {"log.run_dir", Field<&C::log, &LogConfig::run_dir>(), kAny,
+    {"log.run_dir", Field<&C::log, &LogConfig::run_dir>(), kPath,
      "Folder for all that trainer report makes a page of: what the run is, its "
      "plan, metrics, and the timeline of the steps that trace.first_step and "
      "trace.steps say; empty means none. A run that begins at step 0 replaces "
      "what another left there. --run-dir=DIR sets it.",
      "\"runs/mnist\""},
-    {"log.file", Field<&C::log, &LogConfig::file>(), kAny,
+    {"log.file", Field<&C::log, &LogConfig::file>(), kPath,
      "File for metrics, one JSON object a line; empty means none.",
      "\"runs/mnist.jsonl\""},
-    {"log.tensorboard", Field<&C::log, &LogConfig::tensorboard>(), kAny,
+    {"log.tensorboard", Field<&C::log, &LogConfig::tensorboard>(), kPath,
      "Folder for event files of TensorBoard, one for each run or resumed run; "
      "empty means none. Steps are log.every apart.",
      "\"runs/mnist\""},
     {"log.progress", Field<&C::log, &LogConfig::progress>(), OneOf([] {
        return Names{"auto", "on", "off"};
      }),
-     "A progress bar: \"auto\" shows it on a terminal only; \"off\" prints "
+     "A progress bar: \"auto\" shows it on a terminal only, unless TERM is "
+     "\"dumb\"; \"off\" prints "
      "lines instead.",
      "\"off\""},
     {"log.model_table", Field<&C::log, &LogConfig::model_table>(), OneOf([] {
@@ -129,7 +130,7 @@ constexpr ConfigKey kRunKeys[] = {
      "whoever reaches it reads the numbers, unencrypted.",
      "true"},
 
-    {"trace.file", Field<&C::trace, &TraceConfig::file>(), kAny,
+    {"trace.file", Field<&C::trace, &TraceConfig::file>(), kPath,
      "File for the timeline; empty means none. --trace=FILE sets it.",
      "\"trace.json\""},
     {"trace.first_step",

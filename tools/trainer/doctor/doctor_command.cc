@@ -189,7 +189,7 @@ absl::StatusOr<DoctorOptions> ParseDoctor(
   OptionsReader reader("doctor");
   reader.List("--hosts=n1,n2", &options.hosts);
   reader.Number("--port=29400", /*min=*/1, /*max=*/65535, &options.port);
-  reader.Text("--certs=certs", &options.certs);
+  reader.Path("--certs=certs", &options.certs);
   reader.Flag("--listen", &options.listen);
   Arguments left(arguments);
   TROUPE_ASSIGN_OR_RETURN(options.help, reader.Read(left));

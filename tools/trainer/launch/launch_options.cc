@@ -70,8 +70,8 @@ class LaunchParser {
     reader.Number("--nnodes=2", 1, kCountMax, &options_.nodes);
     reader.Number("--node-rank=0", 0, kCountMax, &options_.node);
     reader.Text("--master=n1:29400", &options_.master);
-    reader.Text("--output-dir=logs", &options_.output_dir);
-    reader.Text("--certs=certs", &options_.certs);
+    reader.Path("--output-dir=logs", &options_.output_dir);
+    reader.Path("--certs=certs", &options_.certs);
     reader.Text("--bind=cores", &bind_);
     TROUPE_ASSIGN_OR_RETURN(options_.help, reader.Read(left));
     if (options_.help) return options_;

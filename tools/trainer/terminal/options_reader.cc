@@ -5,14 +5,30 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "tools/trainer/terminal/path_text.h"
 
 namespace troupe::tools {
+
+absl::Status CheckPathOption(absl::string_view option, absl::string_view path) {
+  const std::string wrong = WrongPath(path);
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, "=", path, ": ", wrong));
+}
 
 void OptionsReader::Text(const std::string& example, std::string* into) {
   known_[ParseOption(example).name] = {example, [into](const std::string& v) {
                                          *into = v;
                                          return absl::OkStatus();
                                        }};
+}
+
+void OptionsReader::Path(const std::string& example, std::string* into) {
+  const std::string name = ParseOption(example).name;
+  known_[name] = {example, [name, into](const std::string& value) {
+                    *into = value;
+                    return CheckPathOption(name, value);
+                  }};
 }
 
 void OptionsReader::Texts(const std::string& example,

@@ -2,7 +2,7 @@
 //
 //   DoctorOptions options;
 //   OptionsReader reader("doctor");
-//   reader.Text("--certs=certs", &options.certs);
+//   reader.Path("--certs=certs", &options.certs);
 //   reader.List("--hosts=n1,n2", &options.hosts);
 //   reader.Number("--port=29400", /*min=*/1, /*max=*/65535, &options.port);
 //   reader.Flag("--listen", &options.listen);
@@ -23,9 +23,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "tools/trainer/terminal/arguments.h"
 
 namespace troupe::tools {
+
+// Checks the path that an option has as its value.
+//   kInvalidArgument: one line that names the option, and what is wrong.
+absl::Status CheckPathOption(absl::string_view option, absl::string_view path);
 
 class OptionsReader {
  public:
@@ -34,6 +39,8 @@ class OptionsReader {
   // Each `into` must outlive the reader, and keeps its value if the option is
   // not given.
   void Text(const std::string& example, std::string* into);
+  // Declares an option whose value is a path (path_text.h).
+  void Path(const std::string& example, std::string* into);
   // Declares an option that may be repeated; each adds a text.
   void Texts(const std::string& example, std::vector<std::string>* into);
   // Declares an option with texts between commas; empty ones are skipped.
