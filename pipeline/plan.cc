@@ -24,9 +24,11 @@ absl::Status AtLeast(std::int64_t least, const PlanOptions& options) {
       base::FieldName<kField>(), " = ", value, ": must be at least ", least));
 }
 
-// Returns the next larger multiple of `unit`.
-std::int64_t NextMultiple(std::int64_t value, std::int64_t unit) {
-  return (value / unit + 1) * unit;
+// Returns the nearest multiples of `unit`, which `value` is not: "126 or 129".
+std::string NearestMultiples(std::int64_t value, std::int64_t unit) {
+  const std::int64_t below = value / unit * unit;
+  return below == 0 ? absl::StrCat(unit)
+                    : absl::StrCat(below, " or ", below + unit);
 }
 
 // Checks that the global batch splits evenly over the replicas, and that a
@@ -39,9 +41,10 @@ absl::Status CheckBatches(const PlanOptions& options) {
   const std::int64_t width = options.mesh.dp();
   if (samples % width != 0) {
     return base::WithFields(
-        absl::InvalidArgumentError(
-            absl::StrCat(global, " = ", samples, " is not a multiple of ", dp,
-                         " = ", width, "; use ", NextMultiple(samples, width))),
+        absl::InvalidArgumentError(absl::StrCat(
+            global, " = ", samples, " is not a multiple of ", dp, " = ", width,
+            ", and all replicas have equal shares of a batch; use ",
+            NearestMultiples(samples, width))),
         {global, dp});
   }
   const std::int64_t share = samples / width;

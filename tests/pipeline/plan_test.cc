@@ -307,7 +307,8 @@ TEST(PlanTest, TheLastMicroBatchHasTheRest) {
 TEST(PlanTest, SizesThatDoNotFit) {
   EXPECT_EQ(ErrorOf(Options(Mesh(3), 64)),
             "PlanOptions.global_batch_size = 64 is not a multiple of "
-            "PlanOptions.mesh.dp = 3; use 66");
+            "PlanOptions.mesh.dp = 3, and all replicas have equal shares of a "
+            "batch; use 63 or 66");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, 33)),
             "PlanOptions.micro_batch_size = 33 is more than "
             "PlanOptions.global_batch_size / PlanOptions.mesh.dp = 64 / 2; use "
@@ -316,7 +317,8 @@ TEST(PlanTest, SizesThatDoNotFit) {
             "PlanOptions.global_batch_size = 0: must be at least 1");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 1)),
             "PlanOptions.global_batch_size = 1 is not a multiple of "
-            "PlanOptions.mesh.dp = 2; use 2");
+            "PlanOptions.mesh.dp = 2, and all replicas have equal shares of a "
+            "batch; use 2");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, -1)),
             "PlanOptions.micro_batch_size = -1: must be at least 0");
   EXPECT_EQ(ErrorOf(Options(Mesh(0), 64)),

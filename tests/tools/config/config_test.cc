@@ -222,10 +222,13 @@ TEST(Config, BatchesThatDoNotDivide) {
   EXPECT_EQ(ErrorOf("[train]\nsteps = 1\nglobal_batch_size = 10\n[mesh]\ndp = "
                     "4\n"),
             "run.toml:3: train.global_batch_size = 10 is not a multiple of "
-            "mesh.dp = 4; use 12");
-  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.dp", "3")}),
-            "--set mesh.dp: train.global_batch_size = 64 is not a multiple of "
-            "mesh.dp = 3; use 66");
+            "mesh.dp = 4, and all replicas have equal shares of a batch; use 8 "
+            "or 12");
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("mesh.dp", "3")}),
+      "--set mesh.dp: train.global_batch_size = 64 is not a multiple of "
+      "mesh.dp = 3, and all replicas have equal shares of a batch; use 63 "
+      "or 66");
   EXPECT_EQ(ErrorOf(kShort,
                     {Set("mesh.dp", "2"), Set("train.micro_batch_size", "33")}),
             "--set train.micro_batch_size: train.micro_batch_size = 33 is more "
