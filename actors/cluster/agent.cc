@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "actors/caf/actor_timeout.h"
+#include "actors/cluster/host_address.h"
 #include "actors/cluster/join_round.h"
 #include "actors/protocol/strand_guard.h"
 
@@ -64,8 +65,9 @@ void AgentState::Init(Self self, const ClusterOptions& options,
 
 std::string AgentState::Coordinator() const {
   if (roster_) return roster_->Describe(0);
-  return absl::StrCat("process 0 (", options_.master_host, ":",
-                      options_.master_port, ")");
+  return absl::StrCat("process 0 (",
+                      HostAndPort(options_.master_host, options_.master_port),
+                      ")");
 }
 
 void AgentState::OnWelcome(const Welcome& welcome) {

@@ -47,7 +47,7 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(2);
 constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
 
 std::string Address(const ClusterOptions& options) {
-  return absl::StrCat(options.master_host, ":", options.master_port);
+  return HostAndPort(options.master_host, options.master_port);
 }
 
 // Attempts one handshake, and asks for the actor that is published there.
@@ -118,10 +118,15 @@ absl::StatusOr<int> Publish(caf::actor_system& system,
       options.insecure ? caf::io::publish(coordinator, port, host, true)
                        : caf::openssl::publish(coordinator, port, host, true);
   if (published) return static_cast<int>(*published);
+  // CAF's error does not have the reason.
+  const absl::Status tried =
+      TryListening(options.master_host, options.master_port);
+  const std::string why =
+      tried.ok() ? absl::StrCat(FromError(system, published.error()).message(),
+                                "; try again, or another port")
+                 : std::string(tried.message());
   return absl::UnavailableError(
-      absl::StrCat("process 0 cannot listen at ", Address(options), ": ",
-                   FromError(system, published.error()).message(),
-                   "; is the address this machine's, and the port free?"));
+      absl::StrCat("process 0 cannot listen at ", Address(options), ": ", why));
 }
 
 absl::StatusOr<CoordinatorActor> Connect(caf::actor_system& system,

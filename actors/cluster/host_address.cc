@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
@@ -108,6 +109,19 @@ int TryConnect(const addrinfo& address, absl::Duration timeout) {
   return error;
 }
 
+// Tries to listen at an address. Returns 0, or an errno.
+int TryBind(const addrinfo& address) {
+  const Socket socket(address.ai_family, SOCK_STREAM);
+  if (socket.fd() < 0) return errno;
+  // A port of connections that have just ended is free.
+  const int on = 1;
+  ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  const bool listens =
+      ::bind(socket.fd(), address.ai_addr, address.ai_addrlen) == 0 &&
+      ::listen(socket.fd(), /*backlog=*/1) == 0;
+  return listens ? 0 : errno;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> IsPublicAddress(const std::string& host) {
@@ -143,7 +157,32 @@ absl::Status ProbePort(const std::string& host, int port,
     if (error == 0) return absl::OkStatus();
   }
   return absl::UnavailableError(absl::StrCat(
-      host, ":", port, ": ", std::generic_category().message(error)));
+      HostAndPort(host, port), ": ", std::generic_category().message(error)));
+}
+
+absl::Status TryListening(const std::string& host, int port) {
+  TROUPE_ASSIGN_OR_RETURN(const Addresses all,
+                          Resolve(host, port, SOCK_STREAM));
+  const int error = TryBind(*all);
+  if (error == 0) return absl::OkStatus();
+  if (error == EADDRINUSE) {
+    return absl::AlreadyExistsError(
+        "the port is taken by another process; choose a free one, or end that "
+        "process (ss -ltnp shows it)");
+  }
+  if (error == EADDRNOTAVAIL) {
+    return absl::UnavailableError(
+        "this machine does not have the address; process 0 must run on the "
+        "machine that does");
+  }
+  return absl::UnavailableError(
+      absl::StrCat(std::generic_category().message(error),
+                   error == EACCES ? "; choose a port from 1024 on" : ""));
+}
+
+std::string HostAndPort(const std::string& host, int port) {
+  const bool v6 = absl::StrContains(host, ':');
+  return absl::StrCat(v6 ? "[" : "", host, v6 ? "]:" : ":", port);
 }
 
 absl::StatusOr<std::string> LocalAddressTo(const std::string& host, int port) {

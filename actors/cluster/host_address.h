@@ -33,6 +33,16 @@ absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host);
 absl::Status ProbePort(const std::string& host, int port,
                        absl::Duration timeout);
 
+// Listens at the port of an address of this machine, and stops at once. For the
+// reason why another part of the program could not.
+//   kNotFound: no such host.
+//   kAlreadyExists: another process has the port.
+//   kUnavailable: the address is not this machine's, or may not be listened at.
+absl::Status TryListening(const std::string& host, int port);
+
+// Returns "host:port"; an IPv6 address stands in brackets.
+std::string HostAndPort(const std::string& host, int port);
+
 // Returns the address of this machine from which it reaches `host`. Sends
 // nothing.
 absl::StatusOr<std::string> LocalAddressTo(const std::string& host, int port);

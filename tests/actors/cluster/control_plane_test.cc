@@ -425,7 +425,20 @@ TEST_F(ControlPlaneTest, APortThatIsTakenIsNamed) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(absl::StrContains(
       status.message(),
-      absl::StrCat("cannot listen at 127.0.0.1:", options_.master_port)))
+      absl::StrCat("cannot listen at 127.0.0.1:", options_.master_port,
+                   ": the port is taken by another process; ")))
+      << status;
+}
+
+// 192.0.2.0/24 is for documentation: no machine has such an address.
+TEST_F(ControlPlaneTest, AnAddressOfAnotherMachineIsNamed) {
+  options_.master_host = "192.0.2.1";
+  Process elsewhere(options_, 0);
+  const absl::Status status = elsewhere.Listen().status();
+  EXPECT_TRUE(absl::StrContains(
+      status.message(),
+      absl::StrCat("cannot listen at 192.0.2.1:", options_.master_port,
+                   ": this machine does not have the address; ")))
       << status;
 }
 

@@ -104,6 +104,30 @@ TEST(HostAddressTest, ProbesFindOutWhetherSomebodyListens) {
   EXPECT_TRUE(ProbePort("localhost", port.number(), absl::Seconds(5)).ok());
 }
 
+TEST(HostAddressTest, ListeningSaysWhyItCannot) {
+  Port port;
+  port.Listen();
+  const absl::Status taken = TryListening("127.0.0.1", port.number());
+  EXPECT_EQ(taken.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(taken.message().substr(0, 40),
+            "the port is taken by another process; ch");
+  EXPECT_EQ(TryListening("127.0.0.2", port.number()), absl::OkStatus());
+  // 192.0.2.0/24 is for documentation: no machine has such an address.
+  const absl::Status elsewhere = TryListening("192.0.2.1", port.number());
+  EXPECT_EQ(elsewhere.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(elsewhere.message().substr(0, 38),
+            "this machine does not have the address");
+  EXPECT_EQ(TryListening("no such host.invalid", 1).code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(HostAddressTest, IPv6AddressesStandInBrackets) {
+  EXPECT_EQ(HostAndPort("n1", 29400), "n1:29400");
+  EXPECT_EQ(HostAndPort("127.0.0.1", 7), "127.0.0.1:7");
+  EXPECT_EQ(HostAndPort("::1", 29400), "[::1]:29400");
+  EXPECT_EQ(HostAndPort("fd00::7", 7), "[fd00::7]:7");
+}
+
 TEST(HostAddressTest, AddressesAreNumbersEachOnce) {
   EXPECT_EQ(*AddressesOf("127.0.0.1"), std::vector<std::string>{"127.0.0.1"});
   EXPECT_EQ(AddressesOf("no such host.invalid").status().code(),
