@@ -167,6 +167,41 @@ TEST(PipelineOptions, WhatDoesNotFit) {
             "for 13 stages");
 }
 
+// The search leaves out numbers of chunks for which the model has too few
+// layers, or the configuration other cuts.
+TEST(PipelineOptions, SearchesAmongChunksThatFit) {
+  const auto stages = [](const Settings& settings) {
+    const auto options = OptionsOf(settings);
+    return options.ok() ? options->placement.size() : 0;
+  };
+  const Settings three =
+      TwoStages({Set("mesh.schedule", "search"), Set("data.kind", "synthetic"),
+                 Set("model.layers", "linear 8,relu,linear 10")});
+  EXPECT_EQ(stages(three), 2u);
+  Settings all = three;
+  all.push_back(Set("mesh.pp", "3"));
+  EXPECT_EQ(stages(all), 3u);
+  EXPECT_EQ(stages(TwoStages(
+                {Set("mesh.schedule", "search"), Set("mesh.cuts", "6")})),
+            2u);
+  EXPECT_EQ(stages(TwoStages(
+                {Set("mesh.schedule", "search"), Set("mesh.cuts", "2,5,8")})),
+            4u);
+  EXPECT_EQ(ErrorOf(TwoStages(
+                {Set("mesh.schedule", "search"), Set("mesh.cuts", "2,5")})),
+            "--set mesh.cuts: mesh.pp = 2 stages need 1 cuts, mesh.cuts has 2");
+  Settings few = three;
+  few.push_back(Set("mesh.pp", "4"));
+  EXPECT_EQ(ErrorOf(few),
+            "--set mesh.pp: the model has 3 layers in Sequentials, too few for "
+            "4 stages");
+  Settings said = three;
+  said.push_back(Set("mesh.virtual_stages", "2"));
+  EXPECT_EQ(ErrorOf(said),
+            "--set mesh.pp: the model has 3 layers in Sequentials, too few for "
+            "4 stages");
+}
+
 TEST(PipelineOptions, AFileOfTables) {
   base::PosixFileSystem files;
   const std::string path = absl::StrCat(testing::TempDir(), "/grid.txt");

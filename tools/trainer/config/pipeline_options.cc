@@ -141,6 +141,29 @@ class Builder {
                                 tables.status().message()));
   }
 
+  // Returns those of `chunks` for which the model has enough layers, and the
+  // configuration as many cuts.
+  //   kInvalidArgument: there is none.
+  absl::StatusOr<std::vector<int>> FittingChunks(
+      const std::vector<int>& chunks) const {
+    std::vector<int> fitting;
+    absl::Status first;
+    for (const int each : chunks) {
+      const int stages = options_.mesh.pp() * each;
+      const std::size_t cuts = options_.cuts.size();
+      if (cuts > 0 && static_cast<int>(cuts) + 1 != stages) continue;
+      const absl::Status status = CutsFor(stages).status();
+      first.Update(status);
+      if (status.ok()) fitting.push_back(each);
+    }
+    if (!fitting.empty()) return fitting;
+    if (!first.ok()) return first;
+    return ErrorAt(loaded_, {"mesh.cuts", "mesh.pp"},
+                   absl::StrCat("mesh.pp = ", options_.mesh.pp(),
+                                " stages need ", options_.mesh.pp() - 1,
+                                " cuts, mesh.cuts has ", options_.cuts.size()));
+  }
+
   // Searches for a schedule. The result has its own cuts, unless the
   // configuration sets them.
   absl::Status Search() {
@@ -148,7 +171,9 @@ class Builder {
     search.pp = options_.mesh.pp();
     search.micro_batches = options_.MicroBatches();
     search.chunks = {options_.virtual_stages};
-    if (!loaded_.IsSet("mesh.virtual_stages")) search.chunks = {1, 2};
+    if (!loaded_.IsSet("mesh.virtual_stages")) {
+      TROUPE_ASSIGN_OR_RETURN(search.chunks, FittingChunks({1, 2}));
+    }
     if (config_.pipeline.activation_limit > 0) {
       search.memory_limit =
           static_cast<double>(config_.pipeline.activation_limit);
