@@ -78,6 +78,10 @@ struct JobSpec : NumberOptions,
   nn::ModelFactory model;
   InitOptions init;
   nn::ops::LossFn loss;
+  // Returns the number of targets of a batch that the loss counts, for the
+  // reports of evaluations; called in the rank's thread. Null: the count of the
+  // loss, which with class weights is a sum of weights (nn/ops/loss.h).
+  std::function<std::int64_t(const nn::Tensor& targets)> count_targets;
   OptimizerFactory optimizer;
 
   data::DatasetPtr train;

@@ -64,6 +64,21 @@ TEST(ModelConfig, HeadsAndFrozenParameters) {
             "others");
 }
 
+TEST(ModelConfig, SomethingIsLeftToTrain) {
+  const auto all = [](int parameters) {
+    return "--set model.freeze: model.freeze: all " +
+           std::to_string(parameters) +
+           " parameters are frozen, and nothing is left to train; leave some "
+           "out, such as those of the last layer";
+  };
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.freeze", "*")}), all(10));
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.freeze", "*.bias,*.weight")}), all(10));
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.kind", "linear"),
+                             Set("model.freeze", "*bias,*weight")}),
+            all(2));
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.freeze", "*.weight")}), "");
+}
+
 TEST(ModelConfig, WhatRunsAgainInBackward) {
   const ModelConfig model =
       Parsed(kShort, {Set("model.recompute", "0,3"),

@@ -161,8 +161,23 @@ TEST(Config, ALossSuitsTheData) {
             "run.toml:4: loss.delta is for loss.kind = \"huber\", and the kind "
             "is \"cross_entropy\"");
   EXPECT_EQ(wrong("class_weights = [1, 2.5]\n"),
-            "run.toml:4: loss.class_weights has 2 numbers, and the data 10 "
-            "classes");
+            "run.toml:4: loss.class_weights has 2 numbers, and the model 10 "
+            "outputs; write one for each");
+  // A model may have more outputs than the data have classes.
+  const std::string wide =
+      "[data]\nkind = \"synthetic\"\nnum_classes = 3\n"
+      "[model]\nkind = \"mlp\"\nnum_classes = 5\n";
+  EXPECT_EQ(wrong("class_weights = [1, 2, 1, 1, 1]\n" + wide), "");
+  EXPECT_EQ(wrong("class_weights = [1, 2, 1]\n" + wide),
+            "run.toml:4: loss.class_weights has 3 numbers, and the model 5 "
+            "outputs; write one for each");
+  const std::string text =
+      "[data]\nkind = \"tokens\"\nvocab_size = 2\npath = \"a.bin\"\n"
+      "[model]\nkind = \"gpt_nano\"\nvocab_size = 4\n";
+  EXPECT_EQ(wrong("class_weights = [1, 2, 0, 0]\n" + text), "");
+  EXPECT_EQ(wrong("class_weights = [1, 2]\n" + text),
+            "run.toml:4: loss.class_weights has 2 numbers, and the model 4 "
+            "outputs; write one for each");
   const std::string numbers =
       "[data]\nkind = \"synthetic\"\nnum_classes = 0\n"
       "[model]\nkind = \"mlp\"\n";

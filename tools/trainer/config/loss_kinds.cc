@@ -11,6 +11,7 @@
 #include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/config/key_rules.h"
 #include "tools/trainer/config/kind_table.h"
+#include "tools/trainer/config/model_builder.h"
 
 namespace troupe::tools {
 namespace {
@@ -41,11 +42,16 @@ absl::Status CheckCrossEntropy(const LoadedConfig& loaded,
                    "loss.class_weights must be at least 0");
   }
   const auto weights = static_cast<std::int64_t>(config.class_weights.size());
-  if (weights == 0 || weights == sample.num_classes) return absl::OkStatus();
-  return ErrorAt(
-      loaded, {"loss.class_weights"},
-      absl::StrCat("loss.class_weights has ", weights,
-                   " numbers, and the data ", sample.num_classes, " classes"));
+  // An error on the outputs themselves is CheckModelFits()'s.
+  const absl::StatusOr<std::int64_t> outputs =
+      CountOutputs(loaded.config, sample);
+  if (weights == 0 || !outputs.ok() || weights == *outputs) {
+    return absl::OkStatus();
+  }
+  return ErrorAt(loaded, {"loss.class_weights"},
+                 absl::StrCat("loss.class_weights has ", weights,
+                              " numbers, and the model ", *outputs,
+                              " outputs; write one for each"));
 }
 
 LossFn CrossEntropy(const LossConfig& config) {
@@ -202,6 +208,18 @@ absl::Status CheckLoss(const LoadedConfig& loaded, const SampleSpec& sample) {
 
 LossFn LossOf(const LossConfig& config, bool classification) {
   return KindOf(config, classification).make(config);
+}
+
+std::function<std::int64_t(const Tensor& targets)> TargetCounterOf(
+    const LossConfig& config) {
+  if (config.class_weights.empty()) return nullptr;
+  return [ignored = config.ignore_index](const Tensor& targets) {
+    const auto* const begin = targets.data<std::int64_t>();
+    return std::count_if(
+        begin, begin + targets.numel(), [&](std::int64_t target) {
+          return target != ignored && target != nn::ops::kIgnoreIndex;
+        });
+  };
 }
 
 nn::ops::LossReduction ReductionOf(const LossConfig& config) {

@@ -12,6 +12,7 @@
 #define TOOLS_TRAINER_CONFIG_LOSS_KINDS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "absl/types/span.h"
 #include "data/dataset.h"
 #include "nn/ops/loss.h"
+#include "nn/tensor/tensor.h"
 
 namespace troupe::tools {
 
@@ -51,6 +53,9 @@ absl::Status CheckLoss(const LoadedConfig& loaded,
 // samples with classes or without.
 nn::ops::LossFn LossOf(const LossConfig& config, bool classification);
 nn::ops::LossReduction ReductionOf(const LossConfig& config);
+// Returns JobSpec::count_targets; null without class weights.
+std::function<std::int64_t(const nn::Tensor& targets)> TargetCounterOf(
+    const LossConfig& config);
 
 }  // namespace troupe::tools
 

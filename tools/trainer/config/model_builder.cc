@@ -1,5 +1,6 @@
 #include "tools/trainer/config/model_builder.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -52,22 +53,6 @@ absl::Status Refuse(const TrainerConfig& config, const data::SampleSpec& spec,
                    ": ", why, hint));
 }
 
-// Returns the number of outputs of the model: at least that of the data.
-absl::StatusOr<std::int64_t> CountOutputs(const TrainerConfig& config,
-                                          const data::SampleSpec& spec) {
-  const bool is_text = !nn::IsFloating(spec.input_dtype);
-  const std::int64_t needed =
-      spec.is_classification() ? spec.num_classes : spec.target_shape.numel();
-  const std::int64_t chosen =
-      is_text ? config.model.vocab_size : config.model.num_classes;
-  if (chosen == 0 || chosen == needed) return needed;
-  if (chosen > needed && spec.is_classification()) return chosen;
-  return absl::InvalidArgumentError(absl::StrCat(
-      is_text ? "model.vocab_size = " : "model.num_classes = ", chosen,
-      ", but the targets of ", DataWords(config, spec), " need ", needed,
-      " outputs"));
-}
-
 absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeLayersOrKind(
     const ModelConfig& config, const data::SampleSpec& spec,
     std::int64_t outputs) {
@@ -91,7 +76,38 @@ absl::Status ChooseRecomputed(nn::Module& model, const TrainerConfig& config,
       nn::Device{});
 }
 
+// Freezes parameters, of which some must be left to train.
+absl::Status Freeze(nn::Module& model,
+                    const std::vector<std::string>& patterns) {
+  TROUPE_RETURN_IF_ERROR(nn::FreezeParameters(model, patterns));
+  const std::vector<nn::Parameter*> parameters = model.Parameters();
+  const auto trains = [](const nn::Parameter* p) { return p->requires_grad; };
+  if (patterns.empty() ||
+      std::any_of(parameters.begin(), parameters.end(), trains)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("all ", parameters.size(),
+                   " parameters are frozen, and nothing is left to train; "
+                   "leave some out, such as those of the last layer"));
+}
+
 }  // namespace
+
+absl::StatusOr<std::int64_t> CountOutputs(const TrainerConfig& config,
+                                          const data::SampleSpec& spec) {
+  const bool is_text = !nn::IsFloating(spec.input_dtype);
+  const std::int64_t needed =
+      spec.is_classification() ? spec.num_classes : spec.target_shape.numel();
+  const std::int64_t chosen =
+      is_text ? config.model.vocab_size : config.model.num_classes;
+  if (chosen == 0 || chosen == needed) return needed;
+  if (chosen > needed && spec.is_classification()) return chosen;
+  return absl::InvalidArgumentError(absl::StrCat(
+      is_text ? "model.vocab_size = " : "model.num_classes = ", chosen,
+      ", but the targets of ", DataWords(config, spec), " need ", needed,
+      " outputs"));
+}
 
 nn::DType InputDType(const TrainerConfig& config,
                      const data::SampleSpec& sample) {
@@ -107,8 +123,7 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
   if (!model.ok()) return Refuse(config, spec, model.status().message());
   nn::SetParameterDType(**model, config.job.dtype);
   if (config.model.sync_batch_norm) nn::SynchroniseBatchNorms(**model);
-  const absl::Status frozen =
-      nn::FreezeParameters(**model, config.model.freeze);
+  const absl::Status frozen = Freeze(**model, config.model.freeze);
   if (!frozen.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("model.freeze: ", frozen.message()));

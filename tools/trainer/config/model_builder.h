@@ -10,6 +10,7 @@
 #ifndef TOOLS_TRAINER_CONFIG_MODEL_BUILDER_H_
 #define TOOLS_TRAINER_CONFIG_MODEL_BUILDER_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -25,6 +26,11 @@ namespace troupe::tools {
 // train.precision when they are loaded.
 nn::DType InputDType(const TrainerConfig& config,
                      const data::SampleSpec& sample);
+
+// Returns the number of outputs of the model: at least that of the data.
+//   kInvalidArgument, without a place: the configuration says fewer.
+absl::StatusOr<std::int64_t> CountOutputs(const TrainerConfig& config,
+                                          const data::SampleSpec& sample);
 
 // Makes the model.
 //   kInvalidArgument, without a place: it does not take such samples.

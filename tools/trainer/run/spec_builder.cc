@@ -61,6 +61,7 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   }
   spec.loss = LossOf(config.loss, sample.is_classification());
   spec.loss_reduction = ReductionOf(config.loss);
+  spec.count_targets = TargetCounterOf(config.loss);
   spec.train = splits.train;
   spec.test = splits.test;
   spec.data = data::DescribeData(config.data);
