@@ -76,8 +76,11 @@ struct Evaluated {
   std::int32_t rank = 0;
   std::int64_t step = 0;
   LossBits loss;
+  // Number of targets (JobSpec::count_targets), of one rank of each replica and
+  // 0 of the others; -1: the loss has the number.
+  std::int64_t targets = -1;
   static constexpr char kName[] = "troupe.evaluated";
-  auto fields() { return std::tie(generation, rank, step, loss); }
+  auto fields() { return std::tie(generation, rank, step, loss, targets); }
 };
 
 // Asks the holder of a shard to copy it in its state after `step` steps, and to

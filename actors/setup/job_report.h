@@ -71,8 +71,10 @@ struct StepReport {
 struct EvaluationReport {
   std::int64_t step = 0;
   double loss = 0;
+  // Weighted by the class weights, if there are any. NaN: no target counts, or
+  // all that do have the weight 0.
   double accuracy = 0;
-  std::int64_t count = 0;  // number of targets
+  std::int64_t count = 0;  // number of targets that count
 };
 
 struct JobResult {

@@ -102,10 +102,23 @@ void RankState::LoadAhead(StepKind kind) {
 }
 
 void RankState::OnLoaded(StepKind kind, Loaded& loaded, std::int64_t asked) {
+  if (kind == StepKind::kEvaluate) CountTargets(loaded);
   WindowOf(kind)->OnLoaded(std::move(loaded), asked);
   LoadAhead(kind);
   Dispatch();
   if (kind == StepKind::kEvaluate) EndEvaluationIfDone();
+}
+
+void RankState::CountTargets(const Loaded& loaded) {
+  // All ranks of a replica load the same batches.
+  if (context_->spec->count_targets == nullptr || context_->coords.pp != 0) {
+    return;
+  }
+  for (const StepBatches& step : loaded.steps) {
+    for (const data::Batch& batch : step) {
+      targets_ += context_->spec->count_targets(batch.targets);
+    }
+  }
 }
 
 void RankState::OnGrant(const Grant& grant) {
@@ -150,6 +163,7 @@ void RankState::OnEvaluate(const Evaluate& evaluate) {
                "evaluate");
   evaluation_step_ = evaluate.step;
   sum_ = count_ = correct_ = 0;
+  targets_ = context_->spec->count_targets == nullptr ? -1 : 0;
   LoadWindow::Options options;
   options.kind = StepKind::kEvaluate;
   options.ahead_max = context_->spec->prefetch_steps;
@@ -179,6 +193,7 @@ void RankState::EndEvaluationIfDone() {
   evaluated.rank = context_->rank;
   evaluated.step = evaluation_step_;
   evaluated.loss = {Bits(sum_), Bits(count_), Bits(correct_)};
+  evaluated.targets = targets_;
   self_->send(supervisor_, evaluated);
 }
 

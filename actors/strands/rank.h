@@ -72,6 +72,7 @@ class RankState {
   LoadWindow* WindowOf(StepKind kind);
   void LoadAhead(StepKind kind);
   void OnLoaded(StepKind kind, Loaded& loaded, std::int64_t asked);
+  void CountTargets(const Loaded& loaded);
   void Dispatch();
   void OnBatchesEvaluated(const StepsDone& done);
   void EndEvaluationIfDone();
@@ -100,6 +101,7 @@ class RankState {
   std::optional<LoadWindow> evaluation_;
   std::int64_t evaluation_step_ = 0;
   double sum_ = 0, count_ = 0, correct_ = 0;
+  std::int64_t targets_ = 0;  // Evaluated::targets so far
 
   SnapshotPtr snapshot_;  // kept until SaveShard
 };

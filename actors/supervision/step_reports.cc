@@ -33,7 +33,11 @@ EvaluationReport SumOf(std::int64_t step, nn::ops::LossReduction reduction,
       parts.begin(), parts.end(),
       [](const Evaluated& a, const Evaluated& b) { return a.rank < b.rank; });
   double sum = 0, count = 0, correct = 0;
+  std::int64_t targets = 0;
+  bool counted = false;  // whether the ranks have counted targets
   for (const Evaluated& part : parts) {
+    counted = counted || part.targets >= 0;
+    targets += part.targets;
     sum += FromBits(part.loss.sum);
     count += FromBits(part.loss.count);
     correct += FromBits(part.loss.correct);
@@ -43,7 +47,7 @@ EvaluationReport SumOf(std::int64_t step, nn::ops::LossReduction reduction,
   report.step = step;
   report.loss = all.Reduced(reduction);
   report.accuracy = all.accuracy();
-  report.count = static_cast<std::int64_t>(count);
+  report.count = counted ? targets : static_cast<std::int64_t>(count);
   return report;
 }
 

@@ -81,6 +81,9 @@ TEST_F(MessagesTest, GrantsFailuresAndEvaluationsTravel) {
   evaluated.step = 9;
   evaluated.loss.count = Bits(2000);
   EXPECT_EQ(ThereAndBack(evaluated).loss.count, Bits(2000));
+  EXPECT_EQ(ThereAndBack(evaluated).targets, -1);
+  evaluated.targets = 7;
+  EXPECT_EQ(ThereAndBack(evaluated).targets, 7);
 }
 
 TEST_F(MessagesTest, WaitsTravel) {

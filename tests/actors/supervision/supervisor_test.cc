@@ -108,6 +108,21 @@ TEST_F(SupervisorTest, OldEvaluationsAreDropped) {
   EXPECT_EQ(process_->outcome.Wait()->evaluation.count, 70);
 }
 
+// With class weights the loss counts weights, and the ranks count targets.
+TEST_F(SupervisorTest, EvaluationsCountTargets) {
+  Begin(TinyCnnJob(2, 1));
+  Heard();
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 1));
+  Heard();
+  Send(Evaluated{kNow, 0, 1, LossBits{Bits(1), Bits(0.25), Bits(0.25)}, 3});
+  Send(Evaluated{kNow, 1, 1, LossBits{Bits(1), Bits(0.25), Bits(0)}, 2});
+  ASSERT_TRUE(ended());
+  const EvaluationReport report = process_->outcome.Wait()->evaluation;
+  EXPECT_EQ(report.count, 5);
+  EXPECT_EQ(report.accuracy, 0.5);
+  EXPECT_EQ(report.loss, 4);
+}
+
 // A stop that arrives after the last step has no effect.
 TEST_F(SupervisorTest, AStopAtTheLastStepStillEvaluates) {
   Begin(TinyCnnJob(2, 1));
