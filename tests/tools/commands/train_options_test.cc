@@ -98,6 +98,42 @@ TEST(TrainOptions, TheSameAgain) {
       "trainer train --set train.steps=3");
 }
 
+TEST(TrainOptions, EachKeyOnce) {
+  const auto again = [](const std::vector<std::string>& arguments,
+                        const std::string& change) {
+    return FormatCommand({"trainer", "", ""}, "",
+                         Parsed(arguments).source.settings, change);
+  };
+  EXPECT_EQ(again({"--set", "checkpoint.dir=", "--set", "train.steps=2"},
+                  "checkpoint.dir=checkpoints"),
+            "trainer train --set train.steps=2 --set "
+            "checkpoint.dir=checkpoints");
+  EXPECT_EQ(again({"--set=checkpoint.dir=a", "--set=checkpoint.dir="},
+                  "checkpoint.dir=b"),
+            "trainer train --set checkpoint.dir=b");
+  EXPECT_EQ(again({"--set=train.early_stop_patience=2", "--set=train.epochs=9"},
+                  "train.early_stop_patience=4"),
+            "trainer train --set train.epochs=9 --set "
+            "train.early_stop_patience=4");
+  EXPECT_EQ(
+      again({"--set=mesh.pp=2", "--set=train.epochs=9", "--set", "mesh.pp=3"},
+            "train.steps=4"),
+      "trainer train --set mesh.pp=3 --set train.steps=4");
+  EXPECT_EQ(again({"--set=log.every=2", "--set=log.every=3"}, ""),
+            "trainer train --set log.every=3");
+}
+
+TEST(TrainOptions, PathsHaveNoTilde) {
+  for (const char* option : {"--config=~/a.toml", "--certs=~/certs"}) {
+    EXPECT_EQ(ErrorOf({option}),
+              absl::StrCat(option,
+                           ": must have the home folder written out ($HOME on "
+                           "a command line), since only a shell reads \"~\"; a "
+                           "name that begins so is \"./~\""));
+  }
+  EXPECT_EQ(Parsed({"--config=./~a.toml"}).source.file, "./~a.toml");
+}
+
 TEST(TrainOptions, Errors) {
   EXPECT_EQ(ErrorOf({"run.toml"}),
             "unexpected argument run.toml; the file is given as "

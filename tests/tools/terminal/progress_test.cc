@@ -34,7 +34,28 @@ TEST(FormatBar, FitsItsColumns) {
             "acc  96.5% 12,345/s ETA 0:42");
   EXPECT_EQ(FormatBar(Halfway(), 72),
             "epoch 2/4  640/1280 loss 0.1235 acc  96.5% 12,345/s ETA 0:42");
-  EXPECT_EQ(FormatBar(Halfway(), 20), "epoch 2/4  640/1280 ");
+}
+
+// Parts of the line are left out as a whole, and the count of steps last.
+TEST(FormatBar, NarrowTerminals) {
+  for (const auto& [columns, bar] :
+       {std::pair(60,
+                  "epoch 2/4  640/1280 loss 0.1235 acc  96.5% 12,345/s ETA "
+                  "0:42"),
+        std::pair(59, "epoch 2/4  640/1280 loss 0.1235 acc  96.5% 12,345/s"),
+        std::pair(50, "epoch 2/4  640/1280 loss 0.1235 acc  96.5%"),
+        std::pair(41, "epoch 2/4  640/1280 loss 0.1235"),
+        std::pair(30, "epoch 2/4  640/1280"),
+        std::pair(19, "epoch 2/4  640/1280"), std::pair(18, " 640/1280"),
+        std::pair(9, " 640/1280"), std::pair(5, " 640/"), std::pair(0, ""),
+        std::pair(-1, "")}) {
+    EXPECT_EQ(FormatBar(Halfway(), columns), bar) << columns;
+  }
+  Progress p = Halfway();
+  p.step = p.steps = 2000;
+  p.epoch = p.epochs = 500;
+  EXPECT_EQ(FormatBar(p, 21), "2000/2000 loss 0.1235");
+  EXPECT_EQ(FormatBar(p, 20), "2000/2000");
 }
 
 TEST(FormatBar, StaysWithinForTheLongestText) {
@@ -71,6 +92,14 @@ TEST(FormatLine, Plain) {
   EXPECT_EQ(FormatLine(p), "step 640/1280  epoch 2  loss 0.1235");
 }
 
+TEST(FormatLine, WithoutATargetThatCounts) {
+  Progress p = Halfway();
+  p.samples_per_s = 0;
+  p.loss = p.accuracy.emplace(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(FormatLine(p), "step 640/1280  epoch 2  loss nan");
+  EXPECT_EQ(FormatBar(p, 40), "epoch 2/4  640/1280 loss nan");
+}
+
 TEST(FormatLine, ADynamicLossScale) {
   Progress p = Halfway();
   p.samples_per_s = 0;
@@ -90,6 +119,29 @@ TEST(FormatEvaluation, WithAndWithoutAccuracy) {
             "samples");
   EXPECT_EQ(FormatEvaluation(640, 0.0712, std::nullopt, 256),
             "after step 640: test loss 0.0712 of 256 samples");
+}
+
+TEST(FormatEvaluation, NoSampleThatCounts) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::string none =
+      ": no test sample counts, since each has a target that is ignored or a "
+      "class of weight 0";
+  EXPECT_EQ(FormatEvaluation(640, nan, nan, 1), "after step 640" + none);
+  EXPECT_EQ(FormatEvaluation(7, nan, nan, 0), "after step 7" + none);
+  EXPECT_EQ(FormatEvaluation(7, nan, std::nullopt, 0), "after step 7" + none);
+  // A loss that is not finite is another matter.
+  EXPECT_EQ(FormatEvaluation(7, nan, 0.1, 20),
+            "after step 7: test loss nan, accuracy 10.00% of 20 samples");
+  Summary s;
+  s.steps = 2;
+  s.evaluated = true;
+  s.evaluated_at = 2;
+  s.test_loss = nan;
+  s.test_accuracy = nan;
+  s.has_folder = true;
+  EXPECT_EQ(FormatSummary(s), "done: 2 steps in 0.0 s\ntest" + none +
+                                  "\nno checkpoint written: there was no step "
+                                  "to save\n");
 }
 
 TEST(FormatSummary, Done) {
@@ -150,6 +202,7 @@ TEST(FormatSummary, StoppedWithoutCheckpoint) {
   s.stopped = true;
   s.trace = "t.json";
   s.again = "trainer train --config=a.toml --ranks=2";
+  s.kept = s.again + " --set checkpoint.dir=checkpoints";
   s.longer = "not this one";
   EXPECT_EQ(FormatSummary(s),
             "stopped: 10 steps in 1:04 (10 samples/s)\n"

@@ -1,5 +1,6 @@
 #include "tools/trainer/commands/train_options.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "tools/trainer/terminal/arguments.h"
+#include "tools/trainer/terminal/options_reader.h"
 
 namespace troupe::tools {
 namespace {
@@ -29,6 +31,10 @@ absl::StatusOr<Setting> ParseSet(const std::string& text) {
   setting.value = text.substr(equals + 1);
   setting.origin = absl::StrCat("--set ", setting.key);
   return setting;
+}
+
+bool IsLength(absl::string_view key) {
+  return key == "train.steps" || key == "train.epochs";
 }
 
 // Parses the options of `trainer train`.
@@ -60,6 +66,7 @@ class TrainParser {
       TROUPE_ASSIGN_OR_RETURN(
           options_.source.file,
           arguments_.Value(option, "--config=examples/glyphs/glyphs.toml"));
+      TROUPE_RETURN_IF_ERROR(CheckPathOption(name, options_.source.file));
     } else if (name == "--set") {
       TROUPE_ASSIGN_OR_RETURN(
           const std::string text,
@@ -86,6 +93,9 @@ class TrainParser {
     } else if (const char* example = PlacementExample(name)) {
       TROUPE_ASSIGN_OR_RETURN(const std::string value,
                               arguments_.Value(option, example));
+      if (name == "--certs") {
+        TROUPE_RETURN_IF_ERROR(CheckPathOption(name, value));
+      }
       options_.placement.Set(name, value);
       options_.start_options.push_back(absl::StrCat(name, "=", value));
     } else {
@@ -176,18 +186,26 @@ int RunOnConfig(const CommandContext& context, const ConfigSource& source,
 
 std::string FormatCommand(const StartWords& start, const std::string& config,
                           absl::Span<const Setting> settings,
-                          const std::string& length) {
+                          const std::string& change) {
+  const std::string changed = change.substr(0, change.find('='));
+  // Whether a later setting, or `change`, is in the place of this one.
+  const auto replaced = [&](const Setting& setting) {
+    if (setting.key == changed ||
+        (IsLength(setting.key) && IsLength(changed))) {
+      return true;
+    }
+    const auto same = [&](const Setting& s) { return s.key == setting.key; };
+    return &setting != &*std::find_if(settings.rbegin(), settings.rend(), same);
+  };
   std::string text = absl::StrCat(start.before, " train", start.options);
   if (!config.empty()) {
     absl::StrAppend(&text, " ", Quoted(absl::StrCat("--config=", config)));
   }
   for (const Setting& s : settings) {
     if (s.origin == "--trace" || s.key == "checkpoint.resume" ||
-        s.key == "checkpoint.replace") {
+        s.key == "checkpoint.replace" || replaced(s)) {
       continue;
     }
-    const bool is_length = s.key == "train.steps" || s.key == "train.epochs";
-    if (is_length && !length.empty()) continue;
     if (s.key == kRanksSetting) {
       absl::StrAppend(&text, " --ranks=", s.value);
     } else {
@@ -195,7 +213,7 @@ std::string FormatCommand(const StartWords& start, const std::string& config,
                       Quoted(absl::StrCat(s.key, "=", s.value)));
     }
   }
-  if (!length.empty()) absl::StrAppend(&text, " --set ", length);
+  if (!change.empty()) absl::StrAppend(&text, " --set ", change);
   return text;
 }
 

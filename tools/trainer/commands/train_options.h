@@ -64,11 +64,12 @@ int RunOnConfig(const CommandContext& context, const ConfigSource& source,
 
 // Returns the command that starts the same run again, quoted for the shell.
 // `start` says how this one was started. Settings of one run only (resume,
-// replace, --trace) are left out. `length`, unless empty, replaces the length
-// of the run: "train.epochs=8".
+// replace, --trace) are left out, and so are those that later ones replace.
+// `change`, unless empty, is a further setting: "train.epochs=8". It replaces
+// the one of its key, and a length of the run that of either key.
 std::string FormatCommand(const StartWords& start, const std::string& config,
                           absl::Span<const Setting> settings,
-                          const std::string& length = "");
+                          const std::string& change = "");
 
 }  // namespace troupe::tools
 

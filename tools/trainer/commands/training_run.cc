@@ -361,13 +361,15 @@ class Run {
             : absl::StrCat("train.steps=",
                            2 * std::max(job.steps, result.steps));
     summary.again = FormatCommand(start_, loaded_.file, loaded_.settings);
+    summary.kept = FormatCommand(start_, loaded_.file, loaded_.settings,
+                                 "checkpoint.dir=checkpoints");
     summary.where = start_.where;
     summary.longer =
         FormatCommand(start_, loaded_.file, loaded_.settings, more);
     if (!result.converged.empty()) {
-      summary.longer = absl::StrCat(
-          summary.again,
-          " --set train.early_stop_patience=", 2 * job.early_stop_patience);
+      summary.longer = FormatCommand(start_, loaded_.file, loaded_.settings,
+                                     absl::StrCat("train.early_stop_patience=",
+                                                  2 * job.early_stop_patience));
     }
     std::string text = FormatSummary(summary);
     text.pop_back();  // Print() ends the last line

@@ -16,6 +16,10 @@ constexpr int kBarColumnsMin = 8;
 constexpr int kBarColumnsMax = 30;
 constexpr double kSecondsMax = 100 * 3600;
 
+constexpr char kNothingCounts[] =
+    "no test sample counts, since each has a target that is ignored or a class "
+    "of weight 0";
+
 std::string FormatPercent(double fraction) {
   return absl::StrFormat("%.2f%%", 100 * fraction);
 }
@@ -30,11 +34,32 @@ std::string Bar(double done, int columns) {
   return absl::StrCat("[", bar, "]");
 }
 
-std::string RateAndTime(const Progress& p, const char* gap, const char* unit) {
-  if (p.samples_per_s <= 0) return "";
-  return absl::StrCat(gap,
-                      FormatCount(static_cast<std::int64_t>(p.samples_per_s)),
-                      unit, gap, "ETA ", FormatDuration(p.left_s));
+std::string Rate(const Progress& p, const char* gap, const char* unit) {
+  return absl::StrCat(
+      gap, FormatCount(static_cast<std::int64_t>(p.samples_per_s)), unit);
+}
+
+std::string TimeLeft(const Progress& p, const char* gap) {
+  return absl::StrCat(gap, "ETA ", FormatDuration(p.left_s));
+}
+
+// Whether there is an accuracy to show: it is NaN if no target of the step
+// counts.
+bool HasAccuracy(const Progress& p) {
+  return p.accuracy && !std::isnan(*p.accuracy);
+}
+
+// Returns what a bar shows behind the count of steps, the most important first.
+std::vector<std::string> PartsOf(const Progress& p) {
+  std::vector<std::string> parts = {absl::StrCat(" loss ", FormatLoss(p.loss))};
+  if (HasAccuracy(p)) {
+    parts.push_back(absl::StrFormat(" acc %5.1f%%", 100 * *p.accuracy));
+  }
+  if (p.samples_per_s > 0) {
+    parts.push_back(Rate(p, " ", "/s"));
+    parts.push_back(TimeLeft(p, " "));
+  }
+  return parts;
 }
 
 // Returns the line of the last evaluation, with its step if training went on.
@@ -44,6 +69,9 @@ std::string EvaluationLine(const Summary& s) {
       s.evaluated_at == s.steps
           ? ""
           : absl::StrCat(" after step ", FormatCount(s.evaluated_at));
+  if (s.test_accuracy && std::isnan(*s.test_accuracy)) {
+    return absl::StrCat("test", after, ": ", kNothingCounts, "\n");
+  }
   if (!s.test_accuracy) {
     return absl::StrCat("test loss", after, ": ", FormatLoss(s.test_loss),
                         "\n");
@@ -117,7 +145,7 @@ std::string CheckpointLines(const Summary& s) {
   }
   if (s.has_folder) return "no checkpoint written: there was no step to save\n";
   return absl::StrCat("no checkpoint written; to keep the model", Where(s),
-                      ": ", s.again, " --set checkpoint.dir=checkpoints\n");
+                      ": ", s.kept, "\n");
 }
 
 }  // namespace
@@ -150,45 +178,52 @@ std::string FormatLoss(double loss) {
 }
 
 std::string FormatBar(const Progress& p, int columns) {
-  const std::string before = absl::StrCat("epoch ", p.epoch, "/", p.epochs);
+  const std::string epoch = absl::StrCat("epoch ", p.epoch, "/", p.epochs);
   const int digits = static_cast<int>(absl::StrCat(p.steps).size());
-  std::string after = absl::StrFormat(" %*d/%d loss %s", digits, p.step,
-                                      p.steps, FormatLoss(p.loss));
-  if (p.accuracy) {
-    absl::StrAppendFormat(&after, " acc %5.1f%%", 100 * *p.accuracy);
-  }
-  absl::StrAppend(&after, RateAndTime(p, " ", "/s"));
+  const std::string count = absl::StrFormat("%*d/%d", digits, p.step, p.steps);
   // Columns for texts that may grow, so that the bar keeps its width.
   constexpr int kTextColumns = 58;
   const int left = columns - kTextColumns - 2 * digits -
                    static_cast<int>(2 * absl::StrCat(p.epochs).size());
-  std::string line = before;
+  std::string line = epoch;
   if (left >= kBarColumnsMin) {
     const double done =
         p.steps == 0 ? 1 : static_cast<double>(p.step) / double(p.steps);
     absl::StrAppend(&line, " ", Bar(done, std::min(left, kBarColumnsMax)));
   }
-  line += after;
-  if (static_cast<int>(line.size()) > columns) line.resize(columns);
+  absl::StrAppend(&line, " ", count);
+  const auto fits = [&](const std::string& text) {
+    return static_cast<int>(text.size()) <= columns;
+  };
+  if (!fits(line)) line = count;
+  for (const std::string& part : PartsOf(p)) {
+    if (!fits(line + part)) break;
+    line += part;
+  }
+  if (!fits(line)) line.resize(static_cast<std::size_t>(std::max(columns, 0)));
   return line;
 }
 
 std::string FormatLine(const Progress& p) {
   std::string line = absl::StrCat("step ", p.step, "/", p.steps, "  epoch ",
                                   p.epoch, "  loss ", FormatLoss(p.loss));
-  if (p.accuracy) {
+  if (HasAccuracy(p)) {
     absl::StrAppend(&line, "  accuracy ", FormatPercent(*p.accuracy));
   }
   if (p.loss_scale) absl::StrAppend(&line, "  loss scale ", *p.loss_scale);
   if (p.skipped_steps > 0) {
     absl::StrAppend(&line, "  ", FormatCount(p.skipped_steps), " skipped");
   }
-  return line + RateAndTime(p, "  ", " samples/s");
+  if (p.samples_per_s <= 0) return line;
+  return absl::StrCat(line, Rate(p, "  ", " samples/s"), TimeLeft(p, "  "));
 }
 
 std::string FormatEvaluation(std::int64_t step, double loss,
                              std::optional<double> accuracy,
                              std::int64_t count) {
+  if (count == 0 || (accuracy && std::isnan(*accuracy))) {
+    return absl::StrCat("after step ", step, ": ", kNothingCounts);
+  }
   std::string line =
       absl::StrCat("after step ", step, ": test loss ", FormatLoss(loss));
   if (accuracy) absl::StrAppend(&line, ", accuracy ", FormatPercent(*accuracy));

@@ -33,11 +33,13 @@ struct Progress {
 };
 
 // Returns one line of at most `columns` characters, without its end. A narrow
-// terminal lacks the bar first, then the end of the line.
+// terminal lacks the bar first, then time, rate, accuracy and loss, then the
+// epoch. The count of steps is cut last.
 std::string FormatBar(const Progress& progress, int columns);
 std::string FormatLine(const Progress& progress);
 
-// "after step 640: test loss 0.0712, accuracy 97.90% of 2,048 samples"
+// "after step 640: test loss 0.0712, accuracy 97.90% of 2,048 samples", or that
+// no sample counts: `count` is 0, or the accuracy NaN.
 std::string FormatEvaluation(std::int64_t step, double loss,
                              std::optional<double> accuracy,
                              std::int64_t count);
@@ -72,9 +74,10 @@ struct Summary {
   std::string trace;                 // path
   bool trace_empty = false;
   std::string run_dir;  // path; empty: none
-  // Commands to type next (FormatCommand): for this run again, and for a longer
-  // one.
+  // Commands to type next (FormatCommand): for this run again, for the same
+  // with a folder for its checkpoints, and for a longer one.
   std::string again;
+  std::string kept;
   std::string where;  // StartWords::where of these commands
   std::string longer;
 };
