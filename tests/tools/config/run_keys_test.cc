@@ -19,6 +19,33 @@ TEST(RunKeys, TheBestCheckpointNeedsAFolderAndAMetric) {
   EXPECT_NE(ErrorOf(kShort, {Set("checkpoint.best_metric", "loss")}), "");
 }
 
+TEST(RunKeys, AnEmptyFolderGoesOverWhatTheFileSaysOfCheckpoints) {
+  const Setting none = Set("checkpoint.dir", "");
+  const std::string file =
+      std::string(kShort) + "[checkpoint]\ndir = \"kept\"\n";
+  for (const char* line : {"replace = true\n", "resume = true\n", "every = 5\n",
+                           "keep_best = true\nreplace = true\n"}) {
+    const TrainerConfig config = Parsed(file + line, {none});
+    EXPECT_EQ(config.job.checkpoint.dir, "");
+    EXPECT_FALSE(config.replace_checkpoints || config.job.checkpoint.resume ||
+                 config.job.checkpoint.keep_best);
+    EXPECT_EQ(config.job.checkpoint.every, 0);
+  }
+  // Another folder leaves them as they are.
+  const Setting other = Set("checkpoint.dir", "other");
+  EXPECT_TRUE(
+      Parsed(file + "replace = true\n", {none, other}).replace_checkpoints);
+  // On the command line both were meant.
+  EXPECT_EQ(ErrorOf(file, {Set("checkpoint.replace", "true"), none}),
+            "--set checkpoint.replace: checkpoint.replace is set but "
+            "checkpoint.dir is not; write checkpoint.dir = \"checkpoints\", "
+            "say");
+  EXPECT_EQ(
+      ErrorOf(std::string(kShort) + "[checkpoint]\ndir = \"\"\nevery = 5\n"),
+      "run.toml:5: checkpoint.every is set but checkpoint.dir is not; "
+      "write checkpoint.dir = \"checkpoints\", say");
+}
+
 TEST(RunKeys, AnEarlyStopHasSensibleNumbers) {
   EXPECT_EQ(Parsed(kShort, {Set("train.early_stop_patience", "5")})
                 .job.early_stop_patience,

@@ -26,6 +26,11 @@ namespace {
 
 constexpr std::int64_t kFileBytesMax = 1 << 20;
 
+// Keys that need checkpoint.dir (CheckConfig()).
+constexpr const char* kCheckpointKeys[] = {
+    "checkpoint.resume", "checkpoint.every", "checkpoint.keep_best",
+    "checkpoint.replace"};
+
 absl::Status At(absl::string_view place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, ": ", what));
 }
@@ -155,6 +160,31 @@ absl::Status ReadTables(const toml::table& root, absl::string_view toml,
   return absl::OkStatus();
 }
 
+bool IsSetByFile(const LoadedConfig& loaded, const std::string& key) {
+  const auto found = loaded.origins.find(key);
+  return found != loaded.origins.end() &&
+         absl::StartsWith(found->second, absl::StrCat(loaded.file, ":"));
+}
+
+// Makes an empty checkpoint.dir on the command line override what the file says
+// of checkpoints, which needs a folder.
+absl::Status DropCheckpoints(LoadedConfig& loaded) {
+  const std::string dir = "checkpoint.dir";
+  if (!loaded.config.job.checkpoint.dir.empty() || !loaded.IsSet(dir) ||
+      IsSetByFile(loaded, dir)) {
+    return absl::OkStatus();
+  }
+  const TrainerConfig defaults;
+  for (const char* name : kCheckpointKeys) {
+    if (!IsSetByFile(loaded, name)) continue;
+    const ConfigKey& key = *FindKey(name);
+    TROUPE_RETURN_IF_ERROR(
+        key.field.set(key.field.get(defaults), loaded.config));
+    loaded.origins.erase(name);
+  }
+  return absl::OkStatus();
+}
+
 // Makes a length on the command line (steps or epochs) override the other one
 // of the file.
 void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
@@ -163,13 +193,9 @@ void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
   const bool is_epochs = setting.key == "train.epochs" && job.epochs > 0;
   if (!is_steps && !is_epochs) return;
   const std::string other = is_steps ? "train.epochs" : "train.steps";
-  const auto found = loaded.origins.find(other);
-  if (found == loaded.origins.end() ||
-      !absl::StartsWith(found->second, absl::StrCat(loaded.file, ":"))) {
-    return;
-  }
+  if (!IsSetByFile(loaded, other)) return;
   (is_steps ? job.epochs : job.steps) = 0;
-  loaded.origins.erase(found);
+  loaded.origins.erase(other);
 }
 
 absl::Status Apply(const Setting& setting, LoadedConfig& loaded);
@@ -227,6 +253,7 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
   for (const Setting& setting : settings) {
     TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
   }
+  TROUPE_RETURN_IF_ERROR(DropCheckpoints(loaded));
   FillOptimizerDefaults(loaded);
   FillPrecision(loaded.config);
   FillPadding(loaded.config);
