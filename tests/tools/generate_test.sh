@@ -92,3 +92,19 @@ for path in other.txt ''; do
   fails_with 2 "trainer: *is of another model; mismatched: *wte.weight is f32*; model and data must be those of the run that wrote it, and here model.kind = \"gpt_nano\", data.kind = \"text\", data.path = \"$path\", data.tokenizer = \"chars\"" \
     "${generate[@]}" --set data.path=$path
 done
+
+# Every dtype that trains has text: f64 where its kernels are.
+for dtype in f64 bf16 f16; do
+  device=cpu:0
+  [[ $dtype != f64 ]] || device=reference:0
+  of_dtype=(--config=text.toml --set train.precision="$dtype"
+    --set train.device="$device")
+  quietly train "${of_dtype[@]}" --set train.steps=2 --set train.loss_scale=1 \
+    --set checkpoint.dir="$dtype"
+  quietly generate "${of_dtype[@]}" --checkpoint="$dtype" --tokens=5 \
+    --temperature=0
+  cp out.txt whole.txt
+  quietly generate "${of_dtype[@]}" --checkpoint="$dtype" --tokens=5 \
+    --temperature=0 --set mesh.pp=2
+  same_bytes whole.txt out.txt
+done

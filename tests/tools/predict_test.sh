@@ -61,6 +61,17 @@ photos/red/3.png: red '* ]] || die "$(cat out.txt)"
 cp out.txt whole.txt
 quietly "${predict[@]}" 'a rose.png' sea.png photos/red/3.png --set mesh.pp=2
 same_bytes whole.txt out.txt
+# In every dtype that trains: f64 where its kernels are.
+for dtype in f64 bf16; do
+  device=cpu:0
+  [[ $dtype != f64 ]] || device=reference:0
+  of_dtype=(--config=photos.toml --set train.precision="$dtype"
+    --set train.device="$device")
+  quietly train "${of_dtype[@]}" --set checkpoint.dir="$dtype"
+  quietly predict "${of_dtype[@]}" --checkpoint="$dtype" 'a rose.png' sea.png
+  [[ $(cat out.txt) == 'a rose.png: red '*'sea.png: blue '* ]] ||
+    die "$dtype: $(cat out.txt)"
+done
 quietly "${predict[@]}" sea.png --top=1
 [[ $(cat out.txt) == 'sea.png: blue '*' %' && $(cat out.txt) != *red* ]] ||
   die "$(cat out.txt)"

@@ -62,8 +62,8 @@ absl::Status WithKeysOfModel(const LoadedConfig& loaded,
 
 void DeclareSavedRun(OptionsReader& reader, const std::string& name,
                      SavedRun& run) {
-  reader.Text(absl::StrCat("--checkpoint=checkpoints/", name), &run.checkpoint);
-  reader.Text(absl::StrCat("--config=", name, ".toml"), &run.config);
+  reader.Path(absl::StrCat("--checkpoint=checkpoints/", name), &run.checkpoint);
+  reader.Path(absl::StrCat("--config=", name, ".toml"), &run.config);
   reader.Texts("--set=data.path=FILE", &run.sets);
 }
 
@@ -92,7 +92,11 @@ absl::StatusOr<std::unique_ptr<actors::InferenceSession>> OpenSavedModel(
   if (pipeline.schedule == kSearchSchedule) pipeline.schedule = kAutoSchedule;
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           BuildSpec(run.loaded, splits, files));
-  spec.device = nn::Device();
+  // The host computes, in kernels that have the model's dtype: only the
+  // reference kernels have f64.
+  if (spec.device.type != nn::DeviceType::kReference) {
+    spec.device = nn::Device();
+  }
   spec.plan.threads_per_rank = threads;
   auto session =
       actors::InferenceSession::Open(spec, std::move(run.checkpoint));

@@ -54,7 +54,8 @@ struct OpenedRun {
 absl::StatusOr<OpenedRun> OpenRun(const LoadedConfig& loaded,
                                   const SavedRun& run, base::FileSystem& files);
 
-// Opens the model of `run` with the weights of its checkpoint, on the host: in
+// Opens the model of `run` with the weights of its checkpoint, on the host (on
+// `reference` if train.device says so, which f64 needs): in
 // as many stages as mesh.pp and mesh.virtual_stages say, on mesh.pp ranks of
 // `threads` threads each. mesh.dp has no effect, since all replicas compute the
 // same.
