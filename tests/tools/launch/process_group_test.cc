@@ -274,6 +274,15 @@ TEST_F(ProcessGroupTest, WhoDiesOfItSaysNothing) {
   EXPECT_EQ(Run(), "130: ");
 }
 
+// A batch system warns of its time limit so.
+TEST_F(ProcessGroupTest, SigUsr1IsHandedOn) {
+  Add(absl::StrCat("trap 'echo warned; exit 3' USR1; kill -USR1 $PPID; ",
+                   kWait));
+  Add("read line <&7");
+  EXPECT_EQ(Run(), "138: ");
+  EXPECT_EQ(Out(), "warned\n");
+}
+
 TEST_F(ProcessGroupTest, ChildrenAreNotInOurProcessGroup) {
   Add("set -- $(cat /proc/$$/stat); echo $5 $$");
   EXPECT_EQ(Run(), "0: ");

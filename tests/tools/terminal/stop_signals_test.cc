@@ -56,7 +56,7 @@ TEST(StopSignals, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
 }
 
 TEST(StopSignals, CallsOnTheFirstSignal) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) {
     absl::Notification called;
     int first = 0;
     auto signals = StopSignals::Start([&](int seen) {
@@ -75,14 +75,15 @@ TEST(StopSignals, OtherSignalsThanCtrlCMayComeTwice) {
   absl::Notification called;
   auto signals = StopSignals::Start([&](int) { called.Notify(); });
   ASSERT_TRUE(signals.ok()) << signals.status();
-  for (const int signal : {SIGINT, SIGTERM, SIGTERM, SIGHUP, SIGPIPE}) {
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) {
     raise(signal);
   }
   called.WaitForNotification();
 }
 
 TEST(StopSignalsDeathTest, CtrlCAfterAnySignalEndsTheProcess) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) {
     EXPECT_EXIT(
         {
           auto signals = StopSignals::Start([](int) {}, TestClock);

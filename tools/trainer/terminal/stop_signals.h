@@ -1,5 +1,6 @@
-// The signals that ask a run to stop: SIGINT (Ctrl-C), SIGTERM, SIGHUP (a
-// closed terminal) and SIGPIPE (the output has no reader).
+// The signals that ask a run to stop: SIGINT (Ctrl-C), SIGTERM, SIGUSR1 (a
+// batch system's warning before the time limit), SIGHUP (a closed terminal) and
+// SIGPIPE (the output has no reader).
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto signals, StopSignals::Start([&](int signal) {
 //     job->RequestStop();
@@ -51,7 +52,8 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
  private:
-  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP,
+                                          SIGPIPE};
 
   StopSignals(int read_end, int write_end, std::thread thread);
 
