@@ -15,7 +15,7 @@ fails_with 2 'trainer: --set train.stepz: unknown key train.stepz; did you mean 
 sed 's/global_batch_size/batch_size/' tiny.toml >bare.toml
 fails_with 2 'trainer: bare.toml:12: "batch_size" can mean two things: *' \
   train --config=bare.toml
-fails_with 2 'trainer: --ranks: train.global_batch_size = 16 is not a multiple of mesh.dp = 3; use 18' \
+fails_with 2 'trainer: --ranks: train.global_batch_size = 16 is not a multiple of mesh.dp = 3, and all replicas have equal shares of a batch; use 15 or 18' \
   train --config=tiny.toml --ranks=3
 [[ ! -e saved ]] || die "a folder was made for a run that never began"
 
@@ -100,3 +100,37 @@ fails_with 2 'trainer: --set checkpoint.allow_missing: saved/step-00000010 is of
 echo 'nonsense' >saved/step-00000010/model.safetensors
 fails_with 1 'trainer: *saved/step-00000010/model.safetensors is not a whole safetensors file: *' \
   train --config=tiny.toml --resume
+
+# Output that is lost is an error of every command that prints.
+quietly train --config=tiny.toml --set checkpoint.dir=printed
+for arguments in help --version 'help plan' 'train --help' \
+  'train --config=tiny.toml --print-config' 'plan --config=tiny.toml' \
+  'evaluate --config=tiny.toml --checkpoint=printed' 'launch --help' \
+  'export --checkpoint=printed --out=printed.safetensors'; do
+  for output in full closed unread; do
+    code=0
+    # shellcheck disable=SC2086  # several words
+    case $output in
+      full) "$TRAINER" $arguments >/dev/full 2>err.txt || code=$? ;;
+      closed) "$TRAINER" $arguments >&- 2>err.txt || code=$? ;;
+      unread)
+        # The reader has ended before the program begins.
+        exec {unread}> >(:)
+        wait "$!" || true
+        "$TRAINER" $arguments >&"$unread" 2>err.txt || code=$?
+        exec {unread}>&-
+        ;;
+    esac
+    ((code == 1)) || die "exit code $code, not 1, of $arguments, $output"
+    [[ $(cat err.txt) == 'trainer: the output, or its end, could not be written: '* ]] ||
+      die "$arguments, $output: it says: $(cat err.txt)"
+  done
+done
+
+# A run may be started without standard streams: nothing else goes there.
+"$TRAINER" train --config=tiny.toml --set checkpoint.dir=closed \
+  --set log.file=closed.jsonl --set log.every=1 <&- >&- 2>&- ||
+  die "exit code $? without standard streams"
+[[ $(names_in closed) == step-00000020 ]] || die "saved: $(names_in closed)"
+(($(wc -l <closed.jsonl) >= 20)) && ! grep -qv '^{' closed.jsonl ||
+  die "$(cat closed.jsonl)"

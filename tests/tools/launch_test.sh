@@ -26,6 +26,23 @@ grep -q 'launched by trainer launch: process 0 of 2' out.txt &&
   grep -q 'going on from two/step-00000020' out.txt &&
   [[ $(names_in two) == *step-00000040* ]] || die "$(cat out.txt)"
 
+# On a terminal that cannot rewrite a line, and only there, runs print lines.
+on_terminal() {
+  TERM=$1 python3 -c 'import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
+    "$TRAINER" "${@:2}" --config=tiny.toml --set checkpoint.dir= >out.txt ||
+    die "$*: $(cat out.txt)"
+}
+for words in train 'launch --nproc-per-node=2 -- train --set mesh.dp=2'; do
+  # shellcheck disable=SC2086  # several words
+  on_terminal dumb $words
+  ! grep -q $'\x1b' out.txt || die "escape sequences: $(cat -v out.txt)"
+  grep -q '^step 20/20 ' out.txt || die "no lines: $(cat -v out.txt)"
+  # shellcheck disable=SC2086  # several words
+  on_terminal xterm $words
+  grep -q $'\x1b' out.txt || die "no bar: $(cat -v out.txt)"
+done
+
 quietly certs --dir=certs --hosts=n1,n2
 [[ $(stat -c %a certs/n2/node.key) == 600 ]] || die "a key that others may read"
 [[ ! -e certs/n2/authority.key ]] || die "a node could sign"

@@ -17,6 +17,7 @@
 #include "tools/trainer/commands/commands.h"
 #include "tools/trainer/terminal/exit_codes.h"
 #include "tools/trainer/terminal/last_words.h"
+#include "tools/trainer/terminal/standard_streams.h"
 
 namespace troupe::tools {
 namespace {
@@ -36,6 +37,7 @@ bool WriteOut(absl::string_view text) {
 }  // namespace
 
 int TrainerMain(int argc, char** argv) {
+  const StandardStreams were_open = OpenClosedStreams();
   SayLastWords();
   // Detecting deadlocks makes a lock ten times as slow; tests do it.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -49,11 +51,15 @@ int TrainerMain(int argc, char** argv) {
   context.environment = environ;
   context.files = &files;
   context.write = WriteOut;
+  context.has_output = were_open.output;
   context.write_error = [](absl::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
   };
   context.columns = TerminalColumns;
   context.on_terminal = isatty(STDOUT_FILENO);
+  const char* const term = std::getenv("TERM");
+  context.rewrites_lines =
+      context.on_terminal && CanRewriteLines(term == nullptr ? "" : term);
   const int code = RunCommand({argv + std::min(argc, 1), argv + argc}, context);
   if (code == kExitFailed) {
     std::fflush(nullptr);

@@ -74,6 +74,57 @@ TEST(Commands, Help) {
   EXPECT_EQ(OutOf({"train", "--help=markdown"}), TrainHelpMarkdown());
 }
 
+// The output of a command is its result, and losing it is an error.
+TEST(Commands, LostOutputIsAnError) {
+  const auto ran = [](const Words& words, int writes_left, bool has_output) {
+    Outcome outcome;
+    base::PosixFileSystem files;
+    const char* const environment[] = {nullptr};
+    CommandContext context;
+    context.environment = environment;
+    context.files = &files;
+    context.has_output = has_output;
+    context.write = [&](absl::string_view text) {
+      if (writes_left-- <= 0) return false;
+      absl::StrAppend(&outcome.out, text);
+      return true;
+    };
+    context.write_error = [&](absl::string_view text) {
+      absl::StrAppend(&outcome.error, text);
+    };
+    outcome.exit_code = RunCommand(words, context);
+    return outcome;
+  };
+  const std::string small = "--set=train.steps=1";
+  const std::vector<Words> commands = {
+      {},
+      {"help"},
+      {"--version"},
+      {"help", "plan"},
+      {"train", "--help"},
+      {"train", small, "--print-config"},
+      {"train", "--summary"},
+      {"plan", "--set=mesh.dp=2"},
+      {"train", small, "--set=model.kind=linear", "--set=data.train_count=64",
+       "--set=data.test_count=16", "--set=train.kernel_cache=off"}};
+  for (const Words& words : commands) {
+    const std::string what = words.empty() ? "" : words.back();
+    const Outcome full = ran(words, /*writes_left=*/0, /*has_output=*/true);
+    EXPECT_EQ(full.exit_code, kExitFailed) << what;
+    EXPECT_EQ(full.error,
+              "trainer: the output, or its end, could not be written: it is "
+              "closed, nobody reads it, or its disk is full; write it "
+              "elsewhere\n")
+        << what;
+    EXPECT_EQ(ran(words, 1000, true).exit_code, kExitOk) << what;
+    const bool is_run = words.size() > 4;
+    EXPECT_EQ(ran(words, 1000, false).exit_code, is_run ? kExitOk : kExitFailed)
+        << what;
+  }
+  // A command that fails by itself says so.
+  EXPECT_EQ(ran({"help", "dance"}, 0, true).exit_code, kExitUsage);
+}
+
 TEST(Commands, EachHasAHelp) {
   ASSERT_EQ(Commands().size(), 11u);
   for (const Command& command : Commands()) {

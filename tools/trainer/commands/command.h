@@ -27,13 +27,18 @@ struct CommandContext {
   const char* const* environment = nullptr;  // the process's environ
   base::FileSystem* files = nullptr;
   // Writes to the standard output and flushes it. Returns false once a write
-  // has failed.
+  // has failed. RunCommand() then fails, whatever the command returns.
   std::function<bool(absl::string_view)> write;
+  // False: the standard output was closed at the start. Only the progress of a
+  // run may then be written: what others print would be lost.
+  bool has_output = true;
   // Writes to the standard error.
   std::function<void(absl::string_view)> write_error;
   // Returns the width of the terminal in characters.
   std::function<int()> columns = [] { return 80; };
   bool on_terminal = false;  // whether the standard output is a terminal
+  // Whether it is a terminal that can rewrite a line (standard_streams.h).
+  bool rewrites_lines = false;
 };
 
 struct Command {

@@ -1,5 +1,8 @@
 #include "tools/trainer/commands/commands.h"
 
+#include <atomic>
+#include <memory>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "tools/trainer/commands/certs_command.h"
@@ -51,8 +54,10 @@ absl::Span<const Command> Commands() {
   return commands;
 }
 
-int RunCommand(const std::vector<std::string>& arguments,
-               const CommandContext& context) {
+namespace {
+
+int RunNamed(const std::vector<std::string>& arguments,
+             const CommandContext& context) {
   const std::string first = arguments.empty() ? "help" : arguments[0];
   if (const Command* command = Find(first)) {
     return command->run({arguments.begin() + 1, arguments.end()}, context);
@@ -73,6 +78,27 @@ int RunCommand(const std::vector<std::string>& arguments,
   const Command* topic = Find(arguments[1]);
   if (topic == nullptr) return Fail(context, NoHelpOn(arguments[1]));
   return Print(context, topic->help());
+}
+
+}  // namespace
+
+int RunCommand(const std::vector<std::string>& arguments,
+               const CommandContext& context) {
+  // Threads of a failed run may write after this function has returned.
+  const auto lost = std::make_shared<std::atomic<bool>>(false);
+  CommandContext watched = context;
+  watched.write = [write = context.write, has_output = context.has_output,
+                   lost](absl::string_view text) {
+    const bool written = has_output && write(text);
+    if (!written) *lost = true;
+    return written;
+  };
+  const int code = RunNamed(arguments, watched);
+  if (code != kExitOk || !*lost) return code;
+  return Fail(context,
+              absl::DataLossError(
+                  "the output, or its end, could not be written: it is closed, "
+                  "nobody reads it, or its disk is full; write it elsewhere"));
 }
 
 }  // namespace troupe::tools

@@ -61,7 +61,8 @@ int StartProcesses(const LaunchOptions& options,
   launch.called_by = context.program;
   launch.environment = context.environment;
   launch.now = absl::Now();
-  launch.group.on_terminal = context.on_terminal && options.output_dir.empty();
+  launch.group.on_terminal =
+      context.rewrites_lines && options.output_dir.empty();
   launch.group.colored =
       launch.group.on_terminal && std::getenv("NO_COLOR") == nullptr;
   const absl::StatusOr<GroupEnd> end = Launch(options, launch);

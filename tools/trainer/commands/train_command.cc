@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"
@@ -37,13 +38,13 @@ bool HasTerminal(const Placement& placement, const CommandContext& context) {
 Display::Options DisplayOptions(const LogConfig& config,
                                 const Placement& placement,
                                 const CommandContext& context) {
-  const auto is_on = [&](const std::string& value) {
-    return value == "on" ||
-           (value == "auto" && HasTerminal(placement, context));
+  const bool has_terminal = HasTerminal(placement, context);
+  const auto is_on = [&](const std::string& value, bool by_itself) {
+    return value == "on" || (value == "auto" && by_itself);
   };
   Display::Options options;
-  options.bar = is_on(config.progress);
-  options.tables = is_on(config.model_table);
+  options.bar = is_on(config.progress, has_terminal && context.rewrites_lines);
+  options.tables = is_on(config.model_table, has_terminal);
   options.log_every = config.every;
   options.columns = context.columns;
   return options;
@@ -119,6 +120,16 @@ void ResolveKernelCache(const Variables& environment, TrainerConfig& config) {
   }
 }
 
+// Returns a context for a run, whose lines are progress and not its result: it
+// may be started without an output.
+CommandContext ForProgress(const CommandContext& context) {
+  CommandContext progress = context;
+  if (!context.has_output) {
+    progress.write = [](absl::string_view) { return true; };
+  }
+  return progress;
+}
+
 // Finds this process's place in the job, and trains.
 int PlaceAndTrain(const TrainOptions& options, LoadedConfig loaded,
                   const CommandContext& context) {
@@ -160,7 +171,7 @@ int RunTrain(const std::vector<std::string>& arguments,
   if (options->action == TrainAction::kSummary) {
     return ShowSummary(loaded->config, context);
   }
-  return PlaceAndTrain(*options, *std::move(loaded), context);
+  return PlaceAndTrain(*options, *std::move(loaded), ForProgress(context));
 }
 
 }  // namespace
