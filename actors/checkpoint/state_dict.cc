@@ -8,24 +8,37 @@ namespace {
 
 constexpr std::size_t kListedKeysMax = 32;
 
+using TensorSpecs = std::map<std::string, nn::TensorSpec>;
+
 // Adds the differences of one part (model or optimizer) to `keys`. `saved`
 // returns the entry that the checkpoint has under a name, or null.
 template <typename Find>
-void Compare(const std::map<std::string, nn::TensorSpec>& wanted,
+void Compare(const TensorSpecs& wanted, const TensorSpecs& optional,
              const std::vector<std::string>& names, Find saved,
              IncompatibleKeys& keys) {
+  const auto compare = [&](const std::string& name,
+                           const nn::SafetensorsEntry& entry,
+                           const nn::TensorSpec& spec) {
+    if (entry.Is(spec.dtype, spec.shape)) return;
+    keys.mismatched.push_back(absl::StrCat(name, " is ", entry.ToString(),
+                                           ", not ", spec.ToString()));
+  };
   for (const auto& [name, spec] : wanted) {
     const nn::SafetensorsEntry* const entry = saved(name);
     if (entry == nullptr) {
       keys.missing.push_back(name);
       continue;
     }
-    if (entry->Is(spec.dtype, spec.shape)) continue;
-    keys.mismatched.push_back(absl::StrCat(name, " is ", entry->ToString(),
-                                           ", not ", spec.ToString()));
+    compare(name, *entry, spec);
+  }
+  for (const auto& [name, spec] : optional) {
+    const nn::SafetensorsEntry* const entry = saved(name);
+    if (entry != nullptr) compare(name, *entry, spec);
   }
   for (const std::string& name : names) {
-    if (wanted.count(name) == 0) keys.unexpected.push_back(name);
+    if (wanted.count(name) + optional.count(name) == 0) {
+      keys.unexpected.push_back(name);
+    }
   }
 }
 
@@ -44,11 +57,11 @@ IncompatibleKeys FindIncompatibleKeys(const Checkpoint& checkpoint,
                                       const StateDictSpec& wanted) {
   IncompatibleKeys keys;
   Compare(
-      wanted.model, checkpoint.ModelNames(),
+      wanted.model, /*optional=*/{}, checkpoint.ModelNames(),
       [&](const std::string& name) { return checkpoint.FindModel(name); },
       keys);
   Compare(
-      wanted.optimizer, checkpoint.OptimizerNames(),
+      wanted.optimizer, wanted.optional, checkpoint.OptimizerNames(),
       [&](const std::string& name) { return checkpoint.FindOptimizer(name); },
       keys);
   return keys;

@@ -33,6 +33,8 @@ const std::string& SavedName(const Checkpoint& checkpoint,
 struct StateDictSpec {
   std::map<std::string, nn::TensorSpec> model;  // parameters and buffers
   std::map<std::string, nn::TensorSpec> optimizer;
+  // Further tensors of the optimizer, which are neither missing nor unexpected.
+  std::map<std::string, nn::TensorSpec> optional = {};
 };
 
 // Each list has the model's keys first, then the optimizer's, sorted.

@@ -45,6 +45,7 @@ std::string FormatTrainerState(const TrainerState& state) {
         {"samples_consumed", state.sampler.samples_consumed},
         {"dataset_size", state.sampler.dataset_size},
         {"seed", state.sampler.seed}}},
+      {"update_counts", state.has_update_counts},
       {"plan", state.plan},
       {"versions", state.versions},
   };
@@ -69,6 +70,11 @@ absl::StatusOr<TrainerState> ParseTrainerState(absl::string_view text) {
   TROUPE_RETURN_IF_ERROR(ReadField(json, "seed", state.seed));
   TROUPE_RETURN_IF_ERROR(ReadField(json, "plan", state.plan));
   TROUPE_RETURN_IF_ERROR(ReadField(json, "versions", state.versions));
+  state.has_update_counts = json.contains("update_counts");
+  if (state.has_update_counts) {
+    TROUPE_RETURN_IF_ERROR(
+        ReadField(json, "update_counts", state.has_update_counts));
+  }
   TROUPE_ASSIGN_OR_RETURN(const nlohmann::json* sampler,
                           ObjectField(json, "sampler"));
   data::SamplerState& to = state.sampler;

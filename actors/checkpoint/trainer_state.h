@@ -51,6 +51,10 @@ struct TrainerState {
   // History of evaluations. Set if the run keeps its best checkpoint or may
   // stop early.
   std::optional<EvaluationState> evaluations;
+  // Whether the optimizer's states come with the number of their updates where
+  // it is not the run's (actors/chunks/update_counts.h). False in files of
+  // earlier versions.
+  bool has_update_counts = true;
   // Versions of the programs that wrote it, by name: {"troupe": "0.1"}.
   std::map<std::string, std::string> versions;
 };

@@ -358,7 +358,13 @@ absl::Status ChunkParameters::ForEachSaved(const Checkpoint* saved,
   return absl::OkStatus();
 }
 
-absl::Status ChunkParameters::CopyInto(CheckpointShard& shard) const {
+absl::Status ChunkParameters::CopyInto(const nn::Tensor& scalars,
+                                       CheckpointShard& shard) const {
+  for (const Part& part : parts_) {
+    if (!part.optimizer->CountsUpdates()) continue;
+    TROUPE_RETURN_IF_ERROR(part.counts.CopyInto(*part.arena, scalars, copies_,
+                                                *setup_.kernels, shard));
+  }
   return ForEachSaved(nullptr,
                       [&](const std::string& name, const nn::Tensor& tensor,
                           bool of_optimizer) -> absl::Status {
@@ -371,10 +377,11 @@ absl::Status ChunkParameters::CopyInto(CheckpointShard& shard) const {
                       });
 }
 
-absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {
+absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint,
+                                      double updates) {
   TROUPE_RETURN_IF_ERROR(RestoreTensors(checkpoint, /*states=*/false));
-  // Sets the initial values of states that the checkpoint may lack.
-  for (const Part& part : parts_) {
+  for (Part& part : parts_) {
+    // Sets the initial values of states that the checkpoint may lack.
     TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
   }
   return RestoreTensors(checkpoint, /*states=*/true);
@@ -394,6 +401,10 @@ absl::Status ChunkParameters::RestoreTensors(const Checkpoint& checkpoint,
                         }
                         return Fill(tensor, [&](const nn::Tensor& host) {
                           return states ? checkpoint.ReadOptimizer(name, host)
+    if (!part.optimizer->CountsUpdates()) continue;
+    TROUPE_RETURN_IF_ERROR(
+        part.counts.Restore(checkpoint, *part.arena, updates));
+    part.optimizer->SetFirstUpdates(*part.arena, part.counts.first_updates());
                                         : checkpoint.ReadModel(name, host);
                         });
                       });

@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/chunks/bucket_update.h"
+#include "actors/chunks/update_counts.h"
 #include "actors/spec/job_spec.h"
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
@@ -124,13 +125,15 @@ class ChunkParameters {
 
   // Adds copies of parameters, buffers and optimizer states to `shard`, in host
   // memory; the device's queue kReadBack makes them. A parameter that an
-  // earlier stage has too is saved there.
+  // earlier stage has too is saved there. `scalars` holds StepScalars on the
+  // device whose step is the number of the run's updates (UpdateCounts).
   //   kResourceExhausted: there is no memory for them; names the tensor.
-  absl::Status CopyInto(CheckpointShard& shard) const;
-  // Reads all of these from `checkpoint`. Errors: those of
-  // Checkpoint::ReadModel(), which name the tensor that is missing or of
-  // another shape.
-  absl::Status Restore(const Checkpoint& checkpoint);
+  absl::Status CopyInto(const nn::Tensor& scalars,
+                        CheckpointShard& shard) const;
+  // Reads all of these from `checkpoint`. `updates`: number of the run's
+  // updates so far. Errors: those of Checkpoint::ReadModel(), which name the
+  // tensor that is missing or of another shape.
+  absl::Status Restore(const Checkpoint& checkpoint, double updates);
 
   // The arenas are in the order of the dtypes' first buckets. A model of one
   // dtype has one.
@@ -142,6 +145,7 @@ class ChunkParameters {
   struct Part {
     std::shared_ptr<nn::ParameterArena> arena;
     std::shared_ptr<nn::Optimizer> optimizer;
+    UpdateCounts counts;  // saved if Optimizer::CountsUpdates()
     std::vector<std::shared_ptr<BucketUpdate>> updates;  // one per bucket
     // Gradients in the dtype of reductions, by bucket; empty if they are
     // reduced in their own dtype.

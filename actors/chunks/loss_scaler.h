@@ -1,6 +1,7 @@
-// Dynamic loss scaling of one rank (nn/kernels/loss_scale.h), as PyTorch's
-// GradScaler does it. The device computes the scale from the outcomes of
-// earlier steps, so the host waits for none. All ranks sum their findings
+// Loss scaling of a rank (nn/kernels/loss_scale.h), as PyTorch's GradScaler
+// does it, or with a scale that never changes (LossScaleRule::Fixed), to count
+// the steps that are skipped. The device computes the scale from the outcomes
+// of earlier steps, so the host waits for none. All ranks sum their findings
 // before an update, and so have the same scale.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto scaler, LossScaler::Create(kernels, options));
@@ -32,8 +33,14 @@
 namespace troupe::actors {
 
 // Name of the state, f64[kNumLossScaleState], among a checkpoint's optimizer
-// states.
+// states; and of the number of skipped steps, f64 of shape [], which is all
+// that is saved of a scale that never changes.
 inline constexpr char kLossScalerState[] = "loss_scaler";
+inline constexpr char kSkippedStepsState[] = "skipped_steps";
+
+// Returns the number of steps that the run of the checkpoint has skipped; 0 if
+// it does not say so.
+absl::StatusOr<double> SkippedSteps(const Checkpoint& checkpoint);
 
 class LossScaler {
  public:
@@ -59,10 +66,17 @@ class LossScaler {
   absl::Status EndStep(const nn::Tensor& scalars);
 
   const nn::LossScaleRule& rule() const { return options_.rule; }
+  // Whether the scale may change.
+  bool is_dynamic() const { return options_.rule.backoff != 1; }
 
+  // Subtracts the skipped steps from the step of `scalars`, which kReadBack has
+  // written. Enqueued in kReadBack.
+  absl::Status CountUpdates(nn::Tensor& scalars) const;
   // Adds a copy of the state, made by kReadBack, to the optimizer's tensors.
+  // Without a dynamic scale, that is the number of skipped steps.
   absl::Status CopyInto(CheckpointShard& shard) const;
-  // Errors: those of Checkpoint::ReadOptimizer().
+  // Sets the state to the checkpoint's; without a dynamic scale, the number of
+  // skipped steps alone. Errors: those of Checkpoint::ReadOptimizer().
   absl::Status Restore(const Checkpoint& checkpoint);
 
  private:

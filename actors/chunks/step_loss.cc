@@ -115,7 +115,7 @@ absl::Status StepLoss::Settle() {
 StepChecks StepLoss::checks() const {
   StepChecks checks;
   checks.counted = check_;
-  if (train_ && options_.scaler != nullptr) {
+  if (train_ && options_.scaler != nullptr && options_.scaler->is_dynamic()) {
     checks.loss_scale_min = options_.scaler->rule().min;
   }
   return checks;

@@ -5,8 +5,41 @@
 
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
+#include "nn/kernels/step_scalars.h"
 
 namespace troupe::actors {
+
+namespace {
+
+// Returns scalars whose step is the number of updates after `step` steps,
+// written by kReadBack.
+absl::StatusOr<nn::Tensor> UpdatesAfter(std::int64_t step,
+                                        const LossScaler* scaler,
+                                        nn::Kernels& kernels) {
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor scalars,
+      nn::Tensor::Create({nn::kNumStepScalars}, nn::DType::kF64,
+                         kernels.allocator()));
+  nn::StepScalars values;
+  values.step = static_cast<double>(step);
+  {
+    const nn::QueueScope scope(kernels, nn::Queue::kReadBack);
+    TROUPE_RETURN_IF_ERROR(kernels.SetStepScalars(values, scalars));
+  }
+  if (scaler != nullptr) TROUPE_RETURN_IF_ERROR(scaler->CountUpdates(scalars));
+  return scalars;
+}
+
+// Returns whether the run goes on with the checkpoint's state of the scaler.
+bool RestoresScaler(const Checkpoint& checkpoint, const EngineParts& parts,
+                    const LossScaler* scaler) {
+  if (scaler == nullptr) return false;
+  if (!scaler->is_dynamic()) return true;
+  return !parts.setup.spec->checkpoint.allow_missing ||
+         checkpoint.FindOptimizer(kLossScalerState) != nullptr;
+}
+
+}  // namespace
 
 absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
                                            const LossScaler* scaler,
@@ -19,8 +52,11 @@ absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
   snapshot->rank = setup.rank;
   nn::Wait(kernels, nn::Queue::kReadBack,
            nn::Record(kernels, nn::Queue::kCompute));
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor updates,
+                          UpdatesAfter(step, scaler, kernels));
   for (const auto& chunk : parts.chunks) {
-    TROUPE_RETURN_IF_ERROR(chunk->parameters().CopyInto(snapshot->tensors));
+    TROUPE_RETURN_IF_ERROR(
+        chunk->parameters().CopyInto(updates, snapshot->tensors));
   }
   if (scaler != nullptr && setup.plan->StagesOf(setup.rank)[0] == 0) {
     TROUPE_RETURN_IF_ERROR(scaler->CopyInto(snapshot->tensors));
@@ -35,14 +71,16 @@ absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
 absl::Status RestoreFrom(const Checkpoint& checkpoint, const EngineParts& parts,
                          LossScaler* scaler) {
   parts.events.AwaitAllUpdates();
-  for (const auto& chunk : parts.chunks) {
-    TROUPE_RETURN_IF_ERROR(chunk->parameters().Restore(checkpoint));
+  const bool scales_on = RestoresScaler(checkpoint, parts, scaler);
+  auto updates = static_cast<double>(checkpoint.state().step);
+  if (scales_on) {
+    TROUPE_ASSIGN_OR_RETURN(const double skipped, SkippedSteps(checkpoint));
+    updates -= skipped;
   }
-  const bool begins_anew =
-      scaler == nullptr ||
-      (parts.setup.spec->checkpoint.allow_missing &&
-       checkpoint.FindOptimizer(kLossScalerState) == nullptr);
-  return begins_anew ? absl::OkStatus() : scaler->Restore(checkpoint);
+  for (const auto& chunk : parts.chunks) {
+    TROUPE_RETURN_IF_ERROR(chunk->parameters().Restore(checkpoint, updates));
+  }
+  return scales_on ? scaler->Restore(checkpoint) : absl::OkStatus();
 }
 
 }  // namespace troupe::actors

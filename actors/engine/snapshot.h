@@ -22,9 +22,9 @@
 
 namespace troupe::actors {
 
-// Returns a copy of the state after step `step`. `scaler` is null if the loss
-// scale never changes; its state is the same on all ranks, and those of the
-// first stage save it.
+// Returns a copy of the state after `step` steps of the run. `scaler` is null
+// if no step may be skipped; its state is the same on all ranks, and those of
+// the first stage save it.
 //   kResourceExhausted: there is no memory for the copy; names the tensor.
 absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
                                            const LossScaler* scaler,

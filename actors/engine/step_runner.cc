@@ -117,6 +117,15 @@ absl::Status StepRunner::MakeLosses() {
         scaler_,
         LossScaler::Create(kernels(),
                            {plan.loss_scale, *plan.dynamic_loss_scale, queue}));
+  } else {
+    TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
+                            MakeOptimizer(*setup_.spec));
+    if (optimizer->MaySkipSteps()) {
+      TROUPE_ASSIGN_OR_RETURN(
+          scaler_,
+          LossScaler::Create(
+              kernels(), {plan.loss_scale, nn::LossScaleRule::Fixed(), queue}));
+    }
   }
   TROUPE_ASSIGN_OR_RETURN(
       StepLosses losses,
@@ -129,7 +138,8 @@ absl::Status StepRunner::MakeLosses() {
 }
 
 absl::Status StepRunner::MakeChunks() {
-  for (int stage : setup_.plan->StagesOf(setup_.rank)) {
+  const pipeline::Plan& plan = *setup_.plan;
+  for (int stage : plan.StagesOf(setup_.rank)) {
     Chunk::Setup chunk;
     chunk.spec = setup_.spec;
     chunk.plan = setup_.plan;
@@ -141,7 +151,7 @@ absl::Status StepRunner::MakeChunks() {
     chunk.start_threads = setup_.start_threads;
     chunk.grad_allocator = setup_.grad_allocator;
     chunk.scalars = losses_->first().scalars();
-    if (scaler_ != nullptr) chunk.loss_seed = scaler_->seed();
+    if (plan.dynamic_loss_scale) chunk.loss_seed = scaler_->seed();
     chunk.update_queue = events_->update_queue();
     chunk.gated =
         parts_->overlaps_steps || chunk.update_queue != nn::Queue::kCompute;

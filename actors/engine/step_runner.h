@@ -149,7 +149,7 @@ class StepRunner {
   QuietWait wait_;
   StepTrace trace_;  // trace of the present step
   std::unique_ptr<RankDevice> device_;
-  std::unique_ptr<LossScaler> scaler_;  // null if the scale never changes
+  std::unique_ptr<LossScaler> scaler_;  // null if no step may be skipped
   std::optional<StepLosses> losses_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::optional<BucketEvents> events_;

@@ -32,6 +32,8 @@ struct JobInfo {
   // The run's sampler; its batch 0 is the one of first_step.
   std::optional<data::Sampler> sampler;
   std::string resumed_from;  // path of the checkpoint
+  // Number of steps of the run before first_step that updated nothing.
+  std::int64_t skipped_steps = 0;
   // Differences of the plan from that of the run that wrote the checkpoint: a
   // line for each field, with its value then and now, as in "mesh[dp].size: 2,
   // 4" (pipeline/plan_diff.h). The one line of an error if that plan cannot be

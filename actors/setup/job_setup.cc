@@ -394,6 +394,7 @@ void TellStart(const ProcessContext& process, JobObserver& observer) {
   info.steps = process.span->steps;
   info.sampler = process.span->sampler;
   info.resumed_from = process.resume.path;
+  info.skipped_steps = process.resume.skipped_steps;
   info.missing = process.resume.keys.missing;
   info.unexpected = process.resume.keys.unexpected;
   info.plan_changes = process.plan_changes;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/chunks/loss_scaler.h"
+#include "actors/chunks/update_counts.h"
 #include "actors/spec/optimizer_states.h"
 #include "base/check.h"
 #include "base/field_error.h"
@@ -34,11 +35,15 @@ absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec,
       wanted.optimizer[absl::StrCat(saved, ".", name)] = {parameter->shape,
                                                           dtype};
     }
+    // Earlier versions saved no counts, and some optimizers need none.
+    wanted.optional[absl::StrCat(saved, ".", kUpdateCountState)] = {
+        nn::Shape(), nn::DType::kF64};
   }
   if (spec.dynamic_loss_scale.has_value()) {
     wanted.optimizer[kLossScalerState] = {{nn::kNumLossScaleState},
                                           nn::DType::kF64};
   }
+  wanted.optional[kSkippedStepsState] = {nn::Shape(), nn::DType::kF64};
   for (const nn::Buffer* buffer : model->Buffers()) {
     wanted.model[buffer->name] = {buffer->shape, buffer->dtype};
   }
@@ -90,6 +95,8 @@ absl::StatusOr<Resume> Open(const JobSpec& spec, base::FileSystem& files,
   Resume resume;
   resume.path = path;
   resume.evaluations = checkpoint.state().evaluations;
+  TROUPE_ASSIGN_OR_RETURN(const double skipped, SkippedSteps(checkpoint));
+  resume.skipped_steps = static_cast<std::int64_t>(skipped);
   resume.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
   return resume;
 }

@@ -15,6 +15,7 @@
 #ifndef ACTORS_SETUP_RESUME_H_
 #define ACTORS_SETUP_RESUME_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct Resume {
   std::shared_ptr<const Checkpoint> checkpoint;
   // History of evaluations of the run that wrote it.
   std::optional<EvaluationState> evaluations;
+  // Number of steps that the run had skipped then.
+  std::int64_t skipped_steps = 0;
   IncompatibleKeys keys;  // missing and unexpected ones, if they are allowed
 };
 

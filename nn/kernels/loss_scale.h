@@ -1,7 +1,8 @@
 // Dynamic loss scaling as in torch.amp.GradScaler: a step whose gradients are
 // not finite is skipped and halves the scale; after growth_interval finite
 // steps in a row the scale doubles. The state is in device memory, so that the
-// next step has its scale before the host has any result.
+// next step has its scale before the host has any result. With a scale that
+// never changes, the state counts the skipped steps.
 //
 //   Tensor state = Tensor::Empty({kNumLossScaleState}, DType::kF64, memory);
 //   // Each step, behind SetStepScalars, and before its updates:
@@ -14,7 +15,6 @@
 #ifndef NN_KERNELS_LOSS_SCALE_H_
 #define NN_KERNELS_LOSS_SCALE_H_
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -38,6 +38,14 @@ struct LossScaleRule {
   // then. It is below 1, since it multiplies gradients of sums over the global
   // batch.
   double min = 0x1p-14;
+  // Factor of the scale after a skipped step.
+  double backoff = kLossScaleBackoff;
+
+  // Returns the rule of a scale that never changes.
+  static LossScaleRule Fixed() {
+    return {std::numeric_limits<std::int64_t>::max(), /*min=*/0,
+            /*backoff=*/1};
+  }
 };
 
 // The tensor f64[kNumLossScaleState], as a struct.
@@ -50,16 +58,13 @@ struct LossScaleState {
   // corrections as if the skipped steps had not been counted.
   void ApplyTo(StepScalars& scalars) const {
     scalars.loss_scale = scale;
-    if (skipped_steps == 0) return;
-    scalars.step -= skipped_steps;
-    scalars.bias_correction1 = 1 - std::pow(scalars.beta1, scalars.step + 1);
-    scalars.bias_correction2 = 1 - std::pow(scalars.beta2, scalars.step + 1);
+    if (skipped_steps != 0) scalars.CountFrom(skipped_steps);
   }
 
   // Updates the state after a step with these scalars.
   void Update(const LossScaleRule& rule, const StepScalars& scalars) {
     if (scalars.non_finite != 0) {
-      scale *= kLossScaleBackoff;
+      scale *= rule.backoff;
       finite_steps = 0;
       skipped_steps += 1;
       return;
@@ -71,9 +76,10 @@ struct LossScaleState {
   }
 };
 
-// Number of elements of the tensor, and the index of the scale.
+// Number of elements of the tensor, and indices of some of them.
 inline constexpr int kNumLossScaleState = 3;
 inline constexpr int kScaleOfState = 0;
+inline constexpr int kSkippedStepsOfState = 2;
 static_assert(sizeof(LossScaleState) == kNumLossScaleState * sizeof(double));
 
 // Returns the state in memory that the host, or a kernel on it, may access.

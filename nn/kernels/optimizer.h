@@ -72,6 +72,12 @@ struct OptimizerKernels {
   Op<absl::Status(const StepScalars& values, FixedOut scalars)> SetStepScalars{
       "SetStepScalars"};
 
+  // counted = scalars, but step and bias corrections are those of a parameter
+  // whose first update was the run's update `first`
+  // (StepScalars::CountFrom).
+  Op<absl::Status(double first, FixedIn scalars, FixedOut counted)> CountFrom{
+      "CountFrom"};
+
   // Dynamic loss scaling (nn/kernels/loss_scale.h); `state` is
   // f64[kNumLossScaleState]. Applies LossScaleState::ApplyTo to `scalars`.
   Op<absl::Status(FixedIn state, FixedOut scalars)> ApplyLossScale{
@@ -130,7 +136,7 @@ struct OptimizerKernels {
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = OptimizerKernels;
-    VisitOps<K>(visit, &K::SetStepScalars, &K::ApplyLossScale,
+    VisitOps<K>(visit, &K::SetStepScalars, &K::CountFrom, &K::ApplyLossScale,
                 &K::UpdateLossScale, &K::SgdUpdate, &K::AdamUpdate,
                 &K::LambDirection, &K::LambUpdate, &K::LarsUpdate,
                 &K::AddSquares, &K::SetClipFactor, &K::ClipGradient,

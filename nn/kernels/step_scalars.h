@@ -53,6 +53,14 @@ struct StepScalars {
     return Divisor() == 0 ? 0 : grad_factor / Divisor();
   }
 
+  // Sets step and bias corrections to those of a parameter whose first update
+  // was the run's update `first`, counted from 0.
+  void CountFrom(double first) {
+    step -= first;
+    bias_correction1 = 1 - std::pow(beta1, step + 1);
+    bias_correction2 = 1 - std::pow(beta2, step + 1);
+  }
+
   // The same as the op SetClipFactor; if the norm is not a number, neither is
   // the factor.
   void SetClipFactor(double max_norm) {
@@ -64,6 +72,7 @@ struct StepScalars {
 
 // Number of elements of the tensor, and indices of some of them.
 inline constexpr int kNumStepScalars = 14;
+inline constexpr int kStepScalar = 1;
 inline constexpr int kNonFiniteScalar = 9;
 inline constexpr int kSquareSumScalar = 10;
 inline constexpr int kLossScalars = 11;

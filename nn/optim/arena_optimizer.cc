@@ -20,19 +20,32 @@ absl::Status ArenaOptimizer::Attach(ParameterArena& arena) {
   DType state = values;
   if (common_.f32_master && narrow) {
     state = DType::kF32;
-    TROUPE_ASSIGN_OR_RETURN(master_, arena.AddState("master_value", state));
+    TROUPE_ASSIGN_OR_RETURN(master_, arena.AddState(kMasterState, state));
   }
   TROUPE_RETURN_IF_ERROR(AttachStates(arena, state));
   if (common_.ema_decay > 0) {
     TROUPE_ASSIGN_OR_RETURN(
-        average_, arena.AddState("ema_value", narrow ? DType::kF32 : values));
+        average_, arena.AddState(kAverageState, narrow ? DType::kF32 : values));
   }
-  if (!common_.groups.empty() || per_parameter()) {
-    groups_ = GroupRanges(arena, common_.groups,
-                          per_parameter() ? GroupRanges::Parts::kParameters
-                                          : GroupRanges::Parts::kNeighbours);
-  }
+  SetGroups(arena, {});
   return absl::OkStatus();
+}
+
+void ArenaOptimizer::SetFirstUpdates(const ParameterArena& arena,
+                                     absl::Span<const double> first) {
+  if (CountsUpdates()) SetGroups(arena, first);
+}
+
+void ArenaOptimizer::SetGroups(const ParameterArena& arena,
+                               absl::Span<const double> first) {
+  const bool all_first = std::all_of(first.begin(), first.end(),
+                                     [](double update) { return update == 0; });
+  groups_ = GroupRanges();
+  if (common_.groups.empty() && !per_parameter() && all_first) return;
+  groups_ = GroupRanges(arena, common_.groups,
+                        per_parameter() ? GroupRanges::Parts::kParameters
+                                        : GroupRanges::Parts::kNeighbours,
+                        first);
 }
 
 absl::Status ArenaOptimizer::Begin(Kernels& kernels, ParameterArena& arena) {
@@ -131,18 +144,26 @@ absl::Status ArenaOptimizer::UpdateRange(Kernels& kernels,
     Part part = {scalars, arena, range, 1, weight_decay_, {}, {}};
     return RunPart(kernels, grads, part);
   }
-  return groups_.ForEach(range, [&](const ArenaRange& of_part, int number) {
-    Part part = {scalars, arena, of_part, 1, weight_decay_, {}, {}};
-    if (number != GroupRanges::kNoGroup) {
-      const ParameterGroup& group = common_.groups[number];
-      part.lr_factor = group.lr_factor;
-      part.weight_decay = group.weight_decay.value_or(weight_decay_);
-    }
-    return RunPart(
-        kernels,
-        grads.FlatView(of_part.begin - range.begin, Shape{of_part.size()}),
-        part);
-  });
+  return groups_.ForEach(
+      range, [&](const GroupRanges::Part& of) -> absl::Status {
+        Part part = {scalars, arena, of.range, 1, weight_decay_, {}, {}};
+        if (of.group != GroupRanges::kNoGroup) {
+          const ParameterGroup& group = common_.groups[of.group];
+          part.lr_factor = group.lr_factor;
+          part.weight_decay = group.weight_decay.value_or(weight_decay_);
+        }
+        if (of.first_update != 0) {
+          TROUPE_ASSIGN_OR_RETURN(
+              part.scalars, Tensor::Create(scalars.shape(), scalars.dtype(),
+                                           kernels.allocator()));
+          TROUPE_RETURN_IF_ERROR(
+              kernels.CountFrom(of.first_update, scalars, part.scalars));
+        }
+        return RunPart(kernels,
+                       grads.FlatView(of.range.begin - range.begin,
+                                      Shape{of.range.size()}),
+                       part);
+      });
 }
 
 }  // namespace troupe::nn

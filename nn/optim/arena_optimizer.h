@@ -18,6 +18,10 @@
 //     }
 //   };
 //
+// A part's scalars count steps from the first update of its parameters
+// (SetFirstUpdates). Parts that begin with the run's first update read the
+// step's scalars themselves.
+//
 // A parameter that a step did not use has the gradient 0, as with PyTorch's
 // DistributedDataParallel and find_unused_parameters: weight decay and momentum
 // still change it. (PyTorch's optimizers alone leave a parameter without
@@ -32,6 +36,11 @@
 
 namespace troupe::nn {
 
+// Names of the states that begin as copies of the parameters: f32 values of
+// 16-bit parameters, and averages. All other states begin as zeros.
+inline constexpr char kMasterState[] = "master_value";
+inline constexpr char kAverageState[] = "ema_value";
+
 class ArenaOptimizer : public Optimizer {
  public:
   ArenaOptimizer(double lr, double weight_decay, const OptimizerOptions& common)
@@ -39,6 +48,8 @@ class ArenaOptimizer : public Optimizer {
 
   absl::Status Attach(ParameterArena& arena) override;
   absl::Status Begin(Kernels& kernels, ParameterArena& arena) override;
+  void SetFirstUpdates(const ParameterArena& arena,
+                       absl::Span<const double> first) override;
   absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
                            ParameterArena& arena, const ArenaRange& range,
                            const Tensor& grads) override;
@@ -57,7 +68,7 @@ class ArenaOptimizer : public Optimizer {
  protected:
   // The elements that one call updates: one whole parameter if per_parameter().
   struct Part {
-    const Tensor& scalars;
+    Tensor scalars;
     ParameterArena& arena;
     ArenaRange range;
     double lr_factor;
@@ -76,14 +87,17 @@ class ArenaOptimizer : public Optimizer {
   virtual bool per_parameter() const { return false; }
 
  private:
+  void SetGroups(const ParameterArena& arena, absl::Span<const double> first);
   absl::Status RunPart(Kernels& kernels, const Tensor& grads, const Part& part);
   absl::Status RunPiece(Kernels& kernels, const Tensor& grads, Part& part);
 
   const double lr_, weight_decay_;
   const OptimizerOptions common_;
-  Tensor master_;       // undefined without f32_master, or for wide parameters
-  Tensor average_;      // undefined without ema_decay
-  GroupRanges groups_;  // used with groups or per_parameter()
+  Tensor master_;   // undefined without f32_master, or for wide parameters
+  Tensor average_;  // undefined without ema_decay
+  // Used with groups, with per_parameter(), and if parameters begin later than
+  // the run.
+  GroupRanges groups_;
 };
 
 }  // namespace troupe::nn

@@ -38,6 +38,7 @@ class Lamb : public ArenaOptimizer {
       : ArenaOptimizer(options.lr, options.weight_decay, options.common),
         options_(options) {}
 
+  bool CountsUpdates() const override { return true; }
   void FillScalars(std::int64_t step, StepScalars& values) const override;
 
  private:

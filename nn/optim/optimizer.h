@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"
 
@@ -36,6 +37,17 @@ class Optimizer {
   virtual absl::Status Begin(Kernels&, ParameterArena&) {
     return absl::OkStatus();
   }
+
+  // Whether an update depends on the number of updates before it: the age of a
+  // parameter's states (PyTorch's state["step"]), as in Adam's bias
+  // corrections. The age belongs to each parameter, because parameters may
+  // begin later than the run: added ones, and those that were frozen.
+  virtual bool CountsUpdates() const { return false; }
+  // Sets the run's update, counted from 0, that is the first one of each slot
+  // of the arena; before this call, all begin with update 0. For an optimizer
+  // that CountsUpdates(), after Attach(), between steps.
+  virtual void SetFirstUpdates(const ParameterArena&,
+                               absl::Span<const double> /*first*/) {}
 
   // Returns StepScalars::lr of the step after `step` committed ones.
   virtual double LearningRate(std::int64_t step) const = 0;

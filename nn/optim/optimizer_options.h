@@ -25,8 +25,8 @@ struct OptimizerOptions {
   // (Micikevicius et al. 2018, arXiv:1710.03740).
   bool f32_master = false;
   // Whether to skip a step with a gradient that is not finite, as under too
-  // large a loss scale. A skipped step still counts for schedules, and, unless
-  // the scale is dynamic (nn/kernels/loss_scale.h), for bias corrections.
+  // large a loss scale. A skipped step still counts for schedules, but not as
+  // an update: neither for bias corrections nor as SGD's first one.
   bool skip_nonfinite = false;
   // Limits, if above 0, on the norm of all gradients
   // (torch.nn.utils.clip_grad_norm_) and on the magnitude of each of their

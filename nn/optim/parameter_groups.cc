@@ -50,33 +50,33 @@ ParameterGroup NoDecayGroup() {
 }
 
 GroupRanges::GroupRanges(const ParameterArena& arena,
-                         absl::Span<const ParameterGroup> groups, Parts parts) {
-  if (parts == Parts::kNeighbours) {
-    AddNeighbours(arena, groups);
-    return;
-  }
-  for (const ArenaSlot& slot : arena.slots()) {
-    if (slot.bucket == kNoBucket) break;  // frozen ones are last
-    const std::int64_t elems = slot.parameter->shape.numel();
-    parts_.push_back(
-        {{slot.begin, slot.begin + elems}, GroupOf(*slot.parameter, groups)});
-  }
-}
-
-void GroupRanges::AddNeighbours(const ParameterArena& arena,
-                                absl::Span<const ParameterGroup> groups) {
+                         absl::Span<const ParameterGroup> groups, Parts parts,
+                         absl::Span<const double> first_updates) {
   std::int64_t end = 0;
-  for (const ArenaSlot& slot : arena.slots()) {
+  for (std::size_t i = 0; i < arena.slots().size(); ++i) {
+    const ArenaSlot& slot = arena.slots()[i];
     if (slot.bucket == kNoBucket) break;  // frozen ones are last
-    const int group = GroupOf(*slot.parameter, groups);
-    // The padding at the end of a part belongs to the parameter before it.
-    if (parts_.empty() || parts_.back().group != group) {
-      if (!parts_.empty()) parts_.back().range.end = slot.begin;
-      parts_.push_back({{parts_.empty() ? 0 : slot.begin, slot.begin}, group});
-    }
+    Part part;
+    part.range = {slot.begin, slot.begin + slot.parameter->shape.numel()};
+    part.group = GroupOf(*slot.parameter, groups);
+    part.first_update = first_updates.empty() ? 0 : first_updates[i];
     end = arena.range(slot.bucket).end;
+    if (parts == Parts::kParameters) {
+      parts_.push_back(part);
+    } else if (parts_.empty()) {
+      part.range.begin = 0;
+      parts_.push_back(part);
+    } else if (Part& last = parts_.back();
+               last.group != part.group ||
+               last.first_update != part.first_update) {
+      // The padding at the end of a part belongs to the parameter before it.
+      last.range.end = slot.begin;
+      parts_.push_back(part);
+    }
   }
-  if (!parts_.empty()) parts_.back().range.end = end;
+  if (parts == Parts::kNeighbours && !parts_.empty()) {
+    parts_.back().range.end = end;
+  }
 }
 
 }  // namespace troupe::nn

@@ -9,8 +9,8 @@
 // ("features.0.weight"), or to none. In a pattern `*` matches any run of
 // characters and `?` any one; if `matches` is set, it decides instead.
 //
-// GroupRanges holds the elements of an arena by group, so that an update of a
-// range becomes a few updates of parts of it.
+// GroupRanges holds the elements of an arena by group and by first update, so
+// that an update of a range becomes a few updates of parts of it.
 
 #ifndef NN_OPTIM_PARAMETER_GROUPS_H_
 #define NN_OPTIM_PARAMETER_GROUPS_H_
@@ -51,37 +51,39 @@ class GroupRanges {
   struct Part {
     ArenaRange range;
     int group = kNoGroup;
+    // The run's update that is the first one of its parameters
+    // (Optimizer::SetFirstUpdates).
+    double first_update = 0;
   };
-  // Extent of a part: neighbours of one group, with the padding between them
-  // and behind them; or one parameter, without padding.
+  // Extent of a part: neighbours of one group and first update, with the
+  // padding between them and behind them; or one parameter, without padding.
   enum class Parts { kNeighbours, kParameters };
 
   GroupRanges() = default;
+  // `first_updates`: one for each slot; empty: all are 0.
   GroupRanges(const ParameterArena& arena,
-              absl::Span<const ParameterGroup> groups,
-              Parts parts = Parts::kNeighbours);
+              absl::Span<const ParameterGroup> groups, Parts parts,
+              absl::Span<const double> first_updates = {});
 
   // All parts, in ascending order; kNeighbours parts cover all buckets.
   const std::vector<Part>& parts() const { return parts_; }
 
-  // Calls fn(range, group) for each part of `range`, in order, until one call
-  // fails; returns its status.
+  // Calls fn(part) for the elements of each part that are in `range`, in order,
+  // until one call fails; returns its status.
   template <typename Fn>
   absl::Status ForEach(const ArenaRange& range, Fn fn) const {
     for (const Part& part : parts_) {
       const ArenaRange common = {std::max(part.range.begin, range.begin),
                                  std::min(part.range.end, range.end)};
       if (common.begin >= common.end) continue;
-      const absl::Status status = fn(common, part.group);
+      const absl::Status status =
+          fn(Part{common, part.group, part.first_update});
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
  private:
-  void AddNeighbours(const ParameterArena& arena,
-                     absl::Span<const ParameterGroup> groups);
-
   std::vector<Part> parts_;
 };
 

@@ -38,6 +38,12 @@ class Sgd : public ArenaOptimizer {
       : ArenaOptimizer(options.lr, options.weight_decay, options.common),
         options_(options) {}
 
+  // The first update is not dampened. Without dampening it is like the others,
+  // since momentum begins with zeros.
+  bool CountsUpdates() const override {
+    return options_.momentum != 0 && options_.dampening != 0;
+  }
+
  private:
   absl::Status AttachStates(ParameterArena& arena, DType dtype) override;
   // kFailedPrecondition: momentum is set and Attach() was not called.

@@ -11,6 +11,13 @@ absl::Status SetStepScalars(CpuDevice&, const StepScalars& values,
   return absl::OkStatus();
 }
 
+absl::Status CountFrom(CpuDevice&, double first, In scalars, Tensor& counted) {
+  StepScalars values = ScalarsIn(scalars);
+  values.CountFrom(first);
+  ScalarsIn(counted) = values;
+  return absl::OkStatus();
+}
+
 absl::Status ApplyLossScale(CpuDevice&, In state, Tensor& scalars) {
   LossScaleIn(state).ApplyTo(ScalarsIn(scalars));
   return absl::OkStatus();
@@ -159,6 +166,7 @@ absl::Status EmaUpdate(CpuDevice& cpu, double decay, In scalars, In param,
 template <>
 void BindFamily(CpuDevice& cpu, OptimizerKernels& ops) {
   ops.SetStepScalars.Bind<SetStepScalars>(&cpu);
+  ops.CountFrom.Bind<CountFrom>(&cpu);
   ops.ApplyLossScale.Bind<ApplyLossScale>(&cpu);
   ops.UpdateLossScale.Bind<UpdateLossScale>(&cpu);
   BindF32<SgdUpdate>(cpu, ops.SgdUpdate);

@@ -241,15 +241,34 @@ absl::Status SetStepScalars(const CudaOps& cuda, const StepScalars& values,
                       reinterpret_cast<StepScalars*>(Data<double>(scalars)));
 }
 
+// Computes StepScalars::CountFrom() on the device.
+__device__ void CountStepsFrom(double first, StepScalars& scalars) {
+  const double step = scalars.step - first;
+  scalars.step = step;
+  scalars.bias_correction1 = 1 - pow(scalars.beta1, step + 1);
+  scalars.bias_correction2 = 1 - pow(scalars.beta2, step + 1);
+}
+
+__global__ void CountFromKernel(double first, const StepScalars* scalars,
+                                StepScalars* counted) {
+  StepScalars values = *scalars;
+  CountStepsFrom(first, values);
+  *counted = values;
+}
+
+absl::Status CountFrom(const CudaOps& cuda, double first, In scalars,
+                       Tensor& counted) {
+  return base::Launch("CountFrom", CountFromKernel, base::LaunchShape(),
+                      cuda.stream, first, ScalarsOn(scalars),
+                      reinterpret_cast<StepScalars*>(Data<double>(counted)));
+}
+
 // Computes LossScaleState::ApplyTo() on the device.
 __global__ void ApplyScaleKernel(const LossScaleState* state,
                                  StepScalars* scalars) {
   scalars->loss_scale = state->scale;
   if (state->skipped_steps == 0) return;
-  const double step = scalars->step - state->skipped_steps;
-  scalars->step = step;
-  scalars->bias_correction1 = 1 - pow(scalars->beta1, step + 1);
-  scalars->bias_correction2 = 1 - pow(scalars->beta2, step + 1);
+  CountStepsFrom(state->skipped_steps, *scalars);
 }
 
 absl::Status ApplyLossScale(const CudaOps& cuda, In state, Tensor& scalars) {
@@ -260,11 +279,11 @@ absl::Status ApplyLossScale(const CudaOps& cuda, In state, Tensor& scalars) {
 }
 
 // Computes LossScaleState::Update() on the device.
-__global__ void UpdateScaleKernel(double growth_interval,
+__global__ void UpdateScaleKernel(double growth_interval, double backoff,
                                   const StepScalars* scalars,
                                   LossScaleState* state) {
   if (scalars->non_finite != 0) {
-    state->scale *= kLossScaleBackoff;
+    state->scale *= backoff;
     state->finite_steps = 0;
     state->skipped_steps += 1;
     return;
@@ -280,7 +299,7 @@ absl::Status UpdateLossScale(const CudaOps& cuda, const LossScaleRule& rule,
                              In scalars, Tensor& state) {
   return base::Launch("UpdateLossScale", UpdateScaleKernel, base::LaunchShape(),
                       cuda.stream, static_cast<double>(rule.growth_interval),
-                      ScalarsOn(scalars),
+                      rule.backoff, ScalarsOn(scalars),
                       reinterpret_cast<LossScaleState*>(Data<double>(state)));
 }
 
@@ -289,6 +308,7 @@ absl::Status UpdateLossScale(const CudaOps& cuda, const LossScaleRule& rule,
 template <>
 void BindFamily(OptimizerKernels& ops, CudaOps* state) {
   ops.SetStepScalars.Bind<SetStepScalars>(state);
+  ops.CountFrom.Bind<CountFrom>(state);
   ops.ApplyLossScale.Bind<ApplyLossScale>(state);
   ops.UpdateLossScale.Bind<UpdateLossScale>(state);
   BindFloating<SgdUpdate>(ops.SgdUpdate, state);

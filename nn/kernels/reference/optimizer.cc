@@ -12,6 +12,14 @@ absl::Status SetStepScalars(
   return absl::OkStatus();
 }
 
+absl::Status CountFrom(const Op<absl::Status(double, FixedIn, FixedOut)>&,
+                       double first, FixedIn scalars, FixedOut counted) {
+  StepScalars values = ScalarsIn(scalars);
+  values.CountFrom(first);
+  ScalarsIn(counted) = values;
+  return absl::OkStatus();
+}
+
 absl::Status ApplyLossScale(const Op<absl::Status(FixedIn, FixedOut)>&,
                             FixedIn state, FixedOut scalars) {
   LossScaleIn(state).ApplyTo(ScalarsIn(scalars));
@@ -241,6 +249,7 @@ struct EmaUpdate {
 template <>
 void BindFamily(OptimizerKernels& ops) {
   ops.SetStepScalars.BindFunction(SetStepScalars, nullptr);
+  ops.CountFrom.BindFunction(CountFrom, nullptr);
   ops.ApplyLossScale.BindFunction(ApplyLossScale, nullptr);
   ops.UpdateLossScale.BindFunction(UpdateLossScale, nullptr);
   BindFloating<SgdUpdate>(ops.SgdUpdate);

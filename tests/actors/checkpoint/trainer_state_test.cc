@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 
 namespace troupe::actors {
@@ -30,6 +31,7 @@ TEST(TrainerState, TextIsReadableAndExact) {
     "dataset_size": 60000,
     "seed": 18446744073709551614
   },
+  "update_counts": true,
   "plan": "dp=2 pp=1\n\"quoted\"\n",
   "versions": {
     "compiler": "g++ 12",
@@ -47,6 +49,17 @@ TEST(TrainerState, ParsesWhatItFormats) {
   EXPECT_EQ(parsed->sampler, Extreme().sampler);
   EXPECT_EQ(parsed->plan, Extreme().plan);
   EXPECT_EQ(parsed->versions, Extreme().versions);
+}
+
+// The field says how to read the optimizer's states; earlier versions did not
+// write it.
+TEST(TrainerState, KnowsWhetherUpdatesAreCounted) {
+  const std::string text = FormatTrainerState(Extreme());
+  EXPECT_TRUE(ParseTrainerState(text)->has_update_counts);
+  const std::string earlier =
+      absl::StrReplaceAll(text, {{"  \"update_counts\": true,\n", ""}});
+  ASSERT_NE(earlier, text);
+  EXPECT_FALSE(ParseTrainerState(earlier)->has_update_counts);
 }
 
 TEST(TrainerState, KeepsWhatTheEvaluationsSaid) {

@@ -227,7 +227,7 @@ TEST(ChunkTest, CopiesNameEveryParameter) {
   BucketLog log;
   const auto chunk = engine.MakeChunk(/*stage=*/0, &log);
   CheckpointShard shard;
-  ASSERT_TRUE(chunk->parameters().CopyInto(shard).ok());
+  ASSERT_TRUE(chunk->parameters().CopyInto(engine.scalars(), shard).ok());
   ASSERT_EQ(shard.model.size(), chunk->arena().slots().size());
   const auto& [name, copy] = shard.model[0];
   const std::vector<double> then = ValuesOf(chunk->arena())[name];

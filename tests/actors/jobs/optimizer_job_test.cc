@@ -2,6 +2,7 @@
 // stages, and a job resumes from a checkpoint with the same bits.
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,10 +12,13 @@
 #include "actors/job.h"
 #include "gtest/gtest.h"
 #include "nn/optim/adam.h"
+#include "base/file_system.h"
 #include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
 #include "tests/actors/test_job.h"
 
+#include "nn/serialize/safetensors.h"
+#include "nn/tensor/caching_allocator.h"
 namespace troupe::actors {
 namespace {
 

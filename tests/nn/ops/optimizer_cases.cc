@@ -216,11 +216,31 @@ void AddClipFactor(double square_sum, double summed, std::vector<OpCase>& all) {
        }});
 }
 
+// Adds the scalars of a parameter that began with update `first`.
+void AddCountFrom(double first, std::vector<OpCase>& all) {
+  all.push_back({absl::StrCat("count_from_", first),
+                 {Normal({1})},
+                 {{{kNumStepScalars}, Operand::Fill::kPoison, DType::kF64, 0}},
+                 [=](Kernels& k, Inputs, Outputs out) -> absl::Status {
+                   StepScalars values;
+                   values.lr = 0.25;
+                   values.step = 8;
+                   values.beta1 = 0.9;
+                   values.beta2 = 0.99;
+                   values.loss_count = 3;
+                   Tensor scalars = Tensor::Empty(out[0].shape(), DType::kF64,
+                                                  k.allocator());
+                   TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, scalars));
+                   return k.CountFrom(first, scalars, out[0]);
+                 }});
+}
+
 // Adds a state after some steps, and the scalars of the next one.
-void AddLossScale(double skipped_steps, std::vector<OpCase>& all) {
+void AddLossScale(double skipped_steps, bool dynamic,
+                  std::vector<OpCase>& all) {
   constexpr auto kPoison = Operand::Fill::kPoison;
   all.push_back(
-      {absl::StrCat("loss_scale_", skipped_steps),
+      {absl::StrCat("loss_scale_", skipped_steps, dynamic ? "" : "_fixed"),
        {Normal({1})},
        {{{kNumStepScalars}, kPoison, DType::kF64, 0},
         {{kNumLossScaleState}, kPoison, DType::kF64, 0}},
@@ -234,8 +254,8 @@ void AddLossScale(double skipped_steps, std::vector<OpCase>& all) {
          TROUPE_RETURN_IF_ERROR(
              k.SetValues({512, 1, static_cast<float>(skipped_steps)}, state));
          TROUPE_RETURN_IF_ERROR(k.Copy(state, out[1]));
-         LossScaleRule rule;
-         rule.growth_interval = 3;
+         LossScaleRule rule = LossScaleRule::Fixed();
+         if (dynamic) rule = {/*growth_interval=*/3};
          for (const double non_finite : {0.0, 2.0, 0.0, 0.0, 0.0, 0.0}) {
            values.non_finite = non_finite;
            TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, out[0]));
@@ -264,7 +284,11 @@ void AddOptimizerCases(std::vector<OpCase>& all) {
   for (double square_sum : {0.0, 1.0, 9.0}) {
     for (double summed : {0.0, 1.0}) AddClipFactor(square_sum, summed, all);
   }
-  for (double skipped_steps : {0.0, 3.0}) AddLossScale(skipped_steps, all);
+  for (double first : {0.0, 3.0, 8.0}) AddCountFrom(first, all);
+  for (double skipped_steps : {0.0, 3.0}) {
+    AddLossScale(skipped_steps, /*dynamic=*/true, all);
+  }
+  AddLossScale(/*skipped_steps=*/3, /*dynamic=*/false, all);
   AddSummed(1000, all);
 }
 

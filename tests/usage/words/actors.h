@@ -192,6 +192,17 @@ extern nn::BackwardPass backward;
 extern const nn::Tensor loss;
 }  // namespace loss_scaler_h
 
+namespace update_counts_h {
+extern const Checkpoint checkpoint;
+extern const nn::ParameterArena arena;
+extern const double updates;
+extern nn::Optimizer* optimizer;
+extern const nn::Tensor scalars;
+extern const std::set<std::string> left_out;
+extern nn::Kernels& kernels;
+extern CheckpointShard shard;
+}  // namespace update_counts_h
+
 namespace loss_reader_h {
 extern const StepChecks checks;
 extern nn::Kernels& kernels;

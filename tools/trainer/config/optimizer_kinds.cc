@@ -243,7 +243,10 @@ constexpr ConfigKey kOptimizerKeys[] = {
      "step; they are in checkpoints, as states named ema_value. 0 keeps none.",
      "0.999"},
     {"optimizer.skip_nonfinite", Common<&OptimizerOptions::skip_nonfinite>(),
-     kAny, "Skips a step whose gradients are not all finite numbers.", "true"},
+     kAny,
+     "Skips a step whose gradients are not all finite numbers; it does not "
+     "count as an update.",
+     "true"},
     {"optimizer.schedule", Schedule<&LrSchedule::kind>(),
      OneOf(nn::LrScheduleNames),
      "How the learning rate goes with the steps, as in "
