@@ -50,8 +50,15 @@ quietly train "${tiny[@]}" --set train.precision=f16 --set checkpoint.dir=auto \
 grep -q '^loss scale: [0-9.e+]*; [0-9]* steps were skipped' out.txt ||
   die "$(cat out.txt)"
 grep -q '"skipped_steps":[1-9]' auto.jsonl || die "$(cat auto.jsonl)"
+# A resumed run goes on counting the steps that are skipped.
+skipped() {
+  sed -n 's/.*"skipped_steps":\([0-9]*\).*/\1/p' auto.jsonl | tail -1
+}
+before=$(skipped)
 quietly train "${tiny[@]}" --set train.precision=f16 --set checkpoint.dir=auto \
-  --set train.loss_scale_init=1073741824 --set train.steps=30 --resume
+  --set log.file=auto.jsonl --set train.loss_scale_init=1073741824 \
+  --set train.steps=30 --resume
+(($(skipped) >= before)) || die "$before skipped, then $(skipped)"
 # Gradients are summed in another dtype than their own.
 quietly train "${tiny[@]}" --ranks=2 --set comm.reduction_dtype=bf16 \
   --set checkpoint.dir=rounded

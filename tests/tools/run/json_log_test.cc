@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -90,6 +93,104 @@ TEST(JsonLog, LinesAreAppendedInAFolderOfTheirOwn) {
   EXPECT_EQ(
       base::ReadWholeFile(files, folder + "/deep/log.jsonl", 1000).value(),
       "{\"a\":1}\n{\"a\":2}\n");
+}
+
+// --- Resumed runs ---
+
+class ResumedJsonLogTest : public testing::Test {
+ protected:
+  ResumedJsonLogTest() {
+    EXPECT_TRUE(files_.RemoveAll(path_).ok());
+    EXPECT_TRUE(files_.RemoveAll(path_ + ".shorter").ok());
+  }
+
+  // Logs steps `first` + 1 to `last` of a run, with an evaluation at its end.
+  void Run(std::int64_t first, std::int64_t last, bool resumed) {
+    auto log = JsonLog::Open(files_, path_);
+    ASSERT_TRUE(log.ok()) << log.status();
+    StartEntry start;
+    start.first_step = first;
+    start.resumed = resumed;
+    ASSERT_TRUE(log->OnStart(start).ok());
+    for (std::int64_t step = first + 1; step <= last; ++step) {
+      StepEntry entry = Entry();
+      entry.step = step;
+      ASSERT_TRUE(log->OnStep(entry).ok());
+    }
+    EvaluationEntry evaluation;
+    evaluation.step = last;
+    ASSERT_TRUE(log->OnEvaluation(evaluation).ok());
+  }
+
+  // Returns the steps of the lines, with an "e" behind those of evaluations.
+  std::string Steps() {
+    std::string text;
+    const std::string lines =
+        base::ReadWholeFile(files_, path_, 100'000'000).value();
+    EXPECT_TRUE(lines.empty() || lines.back() == '\n');
+    for (const absl::string_view line :
+         absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+      const nlohmann::json json = nlohmann::json::parse(line);
+      absl::StrAppend(&text, json["step"].get<std::int64_t>(),
+                      json["kind"] == "evaluation" ? "e " : " ");
+    }
+    return text;
+  }
+
+  base::PosixFileSystem files_;
+  const std::string path_ = ::testing::TempDir() + "/resumed.jsonl";
+};
+
+TEST_F(ResumedJsonLogTest, HasEachStepOnce) {
+  Run(0, 5, /*resumed=*/false);
+  Run(2, 7, /*resumed=*/true);
+  EXPECT_EQ(Steps(), "1 2 3 4 5 6 7 7e ");
+  Run(7, 8, /*resumed=*/true);
+  EXPECT_EQ(Steps(), "1 2 3 4 5 6 7 7e 8 8e ");
+  EXPECT_FALSE(files_.Exists(path_ + ".shorter"));
+}
+
+TEST_F(ResumedJsonLogTest, MayRepeatAllThatItHas) {
+  Run(4, 6, /*resumed=*/true);  // another log had the steps before
+  Run(3, 5, /*resumed=*/true);
+  EXPECT_EQ(Steps(), "4 5 5e ");
+}
+
+TEST_F(ResumedJsonLogTest, DropsALineThatACrashCutOff) {
+  Run(0, 3, /*resumed=*/false);
+  auto file = files_.OpenToAppend(path_);
+  ASSERT_TRUE((*file)->Append("{\"kind\":\"train\",\"st").ok());
+  Run(3, 4, /*resumed=*/true);
+  EXPECT_EQ(Steps(), "1 2 3 3e 4 4e ");
+}
+
+// A log may have several runs, one after the other. Only the last one's lines
+// may be repeated.
+TEST_F(ResumedJsonLogTest, LeavesAnotherRunAlone) {
+  Run(0, 5, /*resumed=*/false);
+  Run(0, 3, /*resumed=*/false);
+  Run(2, 4, /*resumed=*/true);
+  EXPECT_EQ(Steps(), "1 2 3 4 5 5e 1 2 3 4 4e ");
+  Run(0, 1, /*resumed=*/false);
+  EXPECT_EQ(Steps(), "1 2 3 4 5 5e 1 2 3 4 4e 1 1e ");
+}
+
+TEST_F(ResumedJsonLogTest, CutsALongLog) {
+  Run(0, 20'000, /*resumed=*/false);  // longer than what is read at once
+  Run(19'998, 20'001, /*resumed=*/true);
+  const std::string steps = Steps();
+  EXPECT_TRUE(absl::EndsWith(steps, " 19997 19998 19999 20000 20001 20001e "));
+  EXPECT_TRUE(absl::StartsWith(steps, "1 2 3 "));
+}
+
+TEST_F(ResumedJsonLogTest, WritesToADevice) {
+  auto log = JsonLog::Open(files_, "/dev/null");
+  ASSERT_TRUE(log.ok()) << log.status();
+  StartEntry start;
+  start.first_step = 3;
+  start.resumed = true;
+  EXPECT_TRUE(log->OnStart(start).ok());
+  EXPECT_TRUE(log->OnStep(Entry()).ok());
 }
 
 }  // namespace

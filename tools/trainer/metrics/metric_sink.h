@@ -24,7 +24,8 @@
 namespace troupe::tools {
 
 struct StartEntry {
-  std::int64_t first_step = 0;  // steps committed before; above 0 if resumed
+  std::int64_t first_step = 0;  // steps committed before
+  bool resumed = false;         // whether a checkpoint had them
   std::int64_t steps = 0;       // total number
   int ranks = 1;                // ranks of the job
   absl::Time time;
@@ -40,7 +41,7 @@ struct StepEntry {
   double seconds = 0;  // duration of the step
   double lr = 0;
   std::optional<double> loss_scale;  // none if constant
-  std::int64_t skipped_steps = 0;    // number in this run so far
+  std::int64_t skipped_steps = 0;    // number so far, also before a resume
   // Norm of all gradients before clipping; none unless they are clipped by
   // norm.
   std::optional<double> grad_norm;

@@ -16,8 +16,10 @@
 // JSON has no NaN and no infinity: such a loss is null, with "loss_text"
 // beside it ("nan", "inf", "-inf"). A regression has no "accuracy".
 //
-// Each line is appended in one write, so that a resumed run continues the file
-// and a crash loses nothing.
+// Each line is appended in one write, so that a crash loses nothing. A resumed
+// run continues the file behind the last line of its first step or an earlier
+// one: lines of steps that it repeats, which a run wrote between its last
+// checkpoint and a crash, are dropped. So is a last line without an end.
 
 #ifndef TOOLS_TRAINER_RUN_JSON_LOG_H_
 #define TOOLS_TRAINER_RUN_JSON_LOG_H_
@@ -44,12 +46,18 @@ class JsonLog : public MetricSink {
   // Writes one line. `json` has no line end.
   absl::Status Write(const std::string& json);
 
+  // Drops the lines of steps that the run repeats.
+  absl::Status OnStart(const StartEntry& entry) override;
   absl::Status OnStep(const StepEntry& entry) override;
   absl::Status OnEvaluation(const EvaluationEntry& entry) override;
 
  private:
-  explicit JsonLog(std::unique_ptr<base::WritableFile> file)
-      : file_(std::move(file)) {}
+  JsonLog(base::FileSystem& files, std::string path,
+          std::unique_ptr<base::WritableFile> file)
+      : files_(&files), path_(std::move(path)), file_(std::move(file)) {}
+
+  base::FileSystem* files_;
+  std::string path_;
   std::unique_ptr<base::WritableFile> file_;
 };
 

@@ -43,6 +43,10 @@ class RunFolder : public MetricSink {
   absl::Status Begin(const RunFacts& facts, const pipeline::Plan& plan);
   absl::Status End(const actors::ChromeTrace& trace);
 
+  // Drops the lines of steps that a resumed run repeats.
+  absl::Status OnStart(const StartEntry& entry) override {
+    return metrics_->OnStart(entry);
+  }
   absl::Status OnStep(const StepEntry& entry) override;
   absl::Status OnEvaluation(const EvaluationEntry& entry) override;
 

@@ -95,11 +95,13 @@ void RunObserver::OnSteps(absl::Span<const actors::StepReport> steps) {
     if (loss_scale_) loss_scale_ = report.loss_scale;
     rate_.Add(report.seconds, report.samples);
     const Progress progress = ProgressAt(report);
+  skipped_steps_ = info.skipped_steps;
     display_.ShowStep(progress, report.seconds);
     const StepEntry entry = EntryOf(report, progress);
     for (const Sink& sink : sinks_) {
       const bool due = report.step % sink.every == 0 || report.step == steps_;
       if (due && status_.ok()) Keep(sink.to->OnStep(entry));
+  entry.resumed = !resumed_from_.empty();
     }
   }
 }

@@ -75,7 +75,7 @@ class RunObserver : public actors::JobObserver {
   std::int64_t samples() const { return samples_; }
   // Largest StepReport::peak_bytes so far.
   std::int64_t peak_bytes() const { return peak_bytes_; }
-  // Number of steps of this run that updated nothing.
+  // Number of steps that updated nothing, also before this run resumed.
   std::int64_t skipped_steps() const { return skipped_steps_; }
   // Loss scale of the last step; none if the scale is constant.
   std::optional<double> loss_scale() const { return loss_scale_; }

@@ -28,7 +28,7 @@ struct Progress {
   std::optional<double> accuracy;    // 0 to 1; classification only
   double samples_per_s = 0;          // 0: not known yet
   std::optional<double> loss_scale;  // none if constant
-  std::int64_t skipped_steps = 0;    // number in this run so far
+  std::int64_t skipped_steps = 0;    // number so far, also before a resume
   double left_s = 0;  // expected rest; unknown while samples_per_s is 0
 };
 
