@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "base/field_error.h"
 
 namespace troupe::nn {
@@ -123,7 +124,15 @@ LrSchedule LrSchedule::InverseSqrt(std::int64_t warmup_steps) {
   return schedule;
 }
 
+bool LrSchedule::HasEnd() const {
+  return kind == Kind::kCosine || kind == Kind::kLinear ||
+         kind == Kind::kOneCycle || kind == Kind::kPolynomial;
+}
+
 double LrSchedule::Factor(std::int64_t t) const {
+  TROUPE_CHECK(steps >= (HasEnd() ? 1 : 0), "LrSchedule.steps is not set");
+  TROUPE_CHECK(step_size >= (kind == Kind::kStep ? 1 : 0),
+               "LrSchedule.step_size is not set");
   if (t < warmup_steps) {
     return warmup_start + (1 - warmup_start) * Share(t, warmup_steps);
   }
@@ -160,8 +169,8 @@ double LrSchedule::Factor(std::int64_t t) const {
 
 absl::Status LrSchedule::Validate() const {
   for (const absl::Status& status : {
-           AtLeast<&LrSchedule::step_size>(1, *this),
-           AtLeast<&LrSchedule::steps>(1, *this),
+           AtLeast<&LrSchedule::step_size>(kind == Kind::kStep ? 1 : 0, *this),
+           AtLeast<&LrSchedule::steps>(HasEnd() ? 1 : 0, *this),
            AtLeast<&LrSchedule::div_factor>(1, *this),
            AtLeast<&LrSchedule::final_div_factor>(1, *this),
            AtLeast<&LrSchedule::gamma>(0, *this),

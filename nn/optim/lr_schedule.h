@@ -43,15 +43,17 @@ struct LrSchedule {
   };
   Kind kind = Kind::kConstant;
   double gamma = 0.1;
-  std::int64_t step_size = 1;
+  std::int64_t step_size = 0;            // at least 1 for kStep
   std::vector<std::int64_t> milestones;  // ascending
-  std::int64_t steps = 1;                // T_max, total_iters, total_steps
-  double min_factor = 0;                 // eta_min / lr, end_factor
-  double power = 1;                      // kPolynomial's exponent
+  // T_max, total_iters, total_steps; at least 1 for a kind that HasEnd().
+  std::int64_t steps = 0;
+  double min_factor = 0;  // eta_min / lr, end_factor
+  double power = 1;       // kPolynomial's exponent
 
   // One cycle (Smith and Topin 2018, arXiv:1708.07120), with PyTorch's
   // defaults: from 1 / div_factor up to 1 in the first `rise` of the steps,
-  // down to 1 / div_factor / final_div_factor in the rest, on cosines.
+  // down to 1 / div_factor / final_div_factor in the rest, on cosines. Momentum
+  // stays as it is (PyTorch's cycle_momentum=False).
   double rise = 0.3;
   double div_factor = 25;
   double final_div_factor = 1e4;
@@ -74,8 +76,14 @@ struct LrSchedule {
   // rate falls with the square root of the steps since the run began.
   static LrSchedule InverseSqrt(std::int64_t warmup_steps);
 
+  // Whether the factor changes in `steps` steps and then stays.
+  bool HasEnd() const;
+  // Returns the number of steps, with the warm-up, after which the factor of a
+  // kind that HasEnd() stays.
+  std::int64_t End() const { return warmup_steps + steps; }
+
   // Returns the factor of the learning rate in step `t`; exactly 1 for a
-  // constant without warm-up.
+  // constant without warm-up. The schedule must be valid.
   double Factor(std::int64_t t) const;
 
   // Returns kInvalidArgument that names the field (base/field_error.h).

@@ -61,6 +61,31 @@ bash -c "$command" >out.txt || die "$command failed"
 grep -q 'going on from one_rank/whole/step-00000040' out.txt ||
   die "$(cat out.txt)"
 
+# The log of a run that goes on from before its end has each step once, as after
+# a crash.
+log=(--set log.every=1 --set log.file=logged.jsonl)
+run logged 17 "${log[@]}"
+cp -r logged crashed
+run logged 25 --resume "${log[@]}"
+rm -r logged
+mv crashed logged
+run logged 40 --resume "${log[@]}"
+steps=$(sed -n 's/^{"kind":"train","step":\([0-9]*\),.*/\1/p' logged.jsonl)
+[[ $steps == "$(seq 40)" ]] || die "logged: $steps"
+
+# A schedule spans the run. A run that goes on behind the end of one says so.
+cosine=(--set optimizer.schedule=cosine --set log.every=1)
+run spans 40 "${cosine[@]}" --set log.file=spans.jsonl
+! grep -q '"lr":0.0[,}]' spans.jsonl || die "$(cat spans.jsonl)"
+! grep -q '^warning' out.txt || die "$(cat out.txt)"
+run ends 20 "${cosine[@]}" --set optimizer.schedule_steps=20
+! grep -q '^warning' out.txt || die "$(cat out.txt)"
+run ends 40 "${cosine[@]}" --set optimizer.schedule_steps=20 --resume
+want='warning: the schedule "cosine" of the learning rate ends after 20 of 40 '
+want+='steps, and the rate then stays at 0; optimizer.schedule_steps = 20 '
+want+='would have to be larger'
+grep -qxF -e "$want" out.txt || die "$(cat out.txt)"
+
 # A model with fewer tensors than the checkpoint resumes if allowed, with a
 # note.
 run less 17

@@ -72,6 +72,14 @@ TEST(LrScheduleTest, RefusesWhatHasNoMeaning) {
   };
   EXPECT_EQ(message(LrSchedule::Step(0)),
             "LrSchedule.step_size = 0: must be at least 1");
+  // PyTorch's T_max, total_iters and total_steps have no default either.
+  for (const LrSchedule::Kind kind :
+       {LrSchedule::Kind::kCosine, LrSchedule::Kind::kLinear,
+        LrSchedule::Kind::kPolynomial, LrSchedule::Kind::kOneCycle}) {
+    LrSchedule schedule;
+    schedule.kind = kind;
+    EXPECT_EQ(message(schedule), "LrSchedule.steps = 0: must be at least 1");
+  }
   EXPECT_EQ(message(LrSchedule::Exponential(-1)),
             "LrSchedule.gamma = -1: must be at least 0");
   EXPECT_EQ(message(LrSchedule::MultiStep({3, 2})),

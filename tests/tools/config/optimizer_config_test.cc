@@ -1,5 +1,6 @@
 // Tests of the keys of losses, optimizers and schedules.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/tools/config/config_fixture.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/config/optimizer_kinds.h"
 #include "tools/trainer/config/precision.h"
 
 namespace troupe::tools {
@@ -26,8 +28,88 @@ TEST(Config, ALearningRateFollowsItsSchedule) {
   EXPECT_EQ(schedule.Factor(2), 1.0);
   EXPECT_DOUBLE_EQ(schedule.Factor(4), 0.55);
   EXPECT_EQ(schedule.Factor(6), 0.1);
-  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[optimizer]\nschedule_steps = 0\n")),
-            "run.toml:4: optimizer.schedule_steps = 0: must be at least 1");
+}
+
+// Returns the schedule of a run of `run_steps` steps.
+nn::LrSchedule ScheduleOf(const std::string& lines, std::int64_t run_steps) {
+  TrainerConfig config = Parsed(absl::StrCat(kShort, "[optimizer]\n", lines));
+  SpanSchedule(run_steps, config);
+  return config.optimizer.common.schedule;
+}
+
+TEST(Config, AScheduleSpansTheRunUnlessItsStepsAreSet) {
+  for (const char* kind : {"cosine", "linear", "polynomial", "one_cycle"}) {
+    const std::string lines = absl::StrCat("schedule = \"", kind, "\"\n");
+    EXPECT_EQ(ScheduleOf(lines, 40).steps, 40) << kind;
+    EXPECT_EQ(ScheduleOf(lines, 7).steps, 7) << kind;
+    EXPECT_EQ(ScheduleOf(lines + "warmup_steps = 10\n", 40).steps, 30) << kind;
+    EXPECT_EQ(ScheduleOf(lines + "schedule_steps = 5\n", 40).steps, 5) << kind;
+    EXPECT_EQ(ScheduleOf(lines + "schedule_steps = 0\n", 40).steps, 40)
+        << "--print-config writes this default";
+  }
+  const nn::LrSchedule cosine = ScheduleOf("schedule = \"cosine\"\n", 40);
+  EXPECT_DOUBLE_EQ(cosine.Factor(20), 0.5);
+  EXPECT_GT(cosine.Factor(39), 0);
+  EXPECT_EQ(cosine.Factor(40), 0);
+  // The warm-up alone takes longer than the run.
+  EXPECT_EQ(ScheduleOf("schedule = \"linear\"\nwarmup_steps = 50\n", 40).steps,
+            1);
+}
+
+TEST(Config, AScheduleNeedsTheKeysThatHaveNoDefault) {
+  const auto wrong = [](const std::string& lines) {
+    return ErrorOf(absl::StrCat(kShort, "[optimizer]\n", lines));
+  };
+  EXPECT_EQ(wrong("schedule = \"step\"\n"),
+            "run.toml:4: optimizer.schedule = \"step\" needs "
+            "optimizer.step_size, such as 1000");
+  EXPECT_EQ(wrong("schedule = \"multi_step\"\n"),
+            "run.toml:4: optimizer.schedule = \"multi_step\" needs "
+            "optimizer.milestones, such as [1000, 2000]");
+  EXPECT_EQ(wrong("schedule = \"exponential\"\n"),
+            "run.toml:4: optimizer.schedule = \"exponential\" needs "
+            "optimizer.gamma, such as 0.999");
+  EXPECT_EQ(wrong("schedule = \"step\"\nstep_size = 10\n"), "");
+  EXPECT_EQ(wrong("schedule = \"multi_step\"\nmilestones = [3]\n"), "");
+  EXPECT_EQ(wrong("schedule = \"exponential\"\ngamma = 0.9\n"), "");
+  EXPECT_EQ(wrong("schedule = \"cosine\"\n"), "");
+  EXPECT_EQ(wrong("schedule = \"inverse_sqrt\"\n"), "");
+}
+
+// Goyal et al. 2017: the rate is proportional to the global batch, whatever the
+// number of replicas.
+TEST(Config, TheLearningRateScalesWithTheGlobalBatch) {
+  const auto rate = [](const std::string& lines, const std::string& batch,
+                       const std::string& dp) {
+    const auto loaded = ParseConfig(
+        absl::StrCat(kShort, "[optimizer]\nlr = 0.1\n", lines), "run.toml",
+        {Set("train.global_batch_size", batch), Set("mesh.dp", dp)});
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    return ScaledLr(loaded->config);
+  };
+  const std::string linear =
+      "lr_scaling = \"linear\"\nlr_base_batch_size = 256\n";
+  const std::string sqrt = "lr_scaling = \"sqrt\"\nlr_base_batch_size = 256\n";
+  for (const char* dp : {"1", "2", "4"}) {
+    EXPECT_DOUBLE_EQ(rate("", "1024", dp), 0.1);
+    EXPECT_DOUBLE_EQ(rate(linear, "1024", dp), 0.4);
+    EXPECT_DOUBLE_EQ(rate(linear, "64", dp), 0.025);
+    EXPECT_DOUBLE_EQ(rate(sqrt, "1024", dp), 0.2);
+  }
+}
+
+TEST(Config, ScalingTheLearningRateNeedsABase) {
+  const auto wrong = [](const std::string& lines) {
+    return ErrorOf(absl::StrCat(kShort, "[optimizer]\n", lines));
+  };
+  EXPECT_EQ(wrong("lr_scaling = \"linear\"\n"),
+            "run.toml:4: optimizer.lr_scaling = \"linear\" needs "
+            "optimizer.lr_base_batch_size, the global batch size that "
+            "optimizer.lr is for, such as 256");
+  EXPECT_EQ(wrong("lr_base_batch_size = 256\n"),
+            "run.toml:4: optimizer.lr_base_batch_size is for "
+            "optimizer.lr_scaling = \"linear\" or \"sqrt\"");
+  EXPECT_EQ(wrong("lr_scaling = \"none\"\nlr_base_batch_size = 0\n"), "");
 }
 
 TEST(Config, LossScale) {

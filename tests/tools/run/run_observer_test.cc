@@ -75,5 +75,47 @@ TEST(FormatStart, ManyDifferencesAreCounted) {
   EXPECT_TRUE(absl::EndsWith(text, "\n  x: 1, 2\n  and 3 more")) << text;
 }
 
+TEST(FormatStart, WarnsBehindTheEndOfTheSchedule) {
+  TrainerConfig config;
+  config.optimizer.lr = 0.5;
+  nn::LrSchedule& schedule = config.optimizer.common.schedule;
+  actors::JobInfo info = Info();
+  const std::string plain = FormatStart(config, info);
+  schedule = nn::LrSchedule::Cosine(/*steps=*/300);
+  schedule.warmup_steps = 100;
+  EXPECT_EQ(FormatStart(config, info),
+            plain +
+                "\nwarning: the schedule \"cosine\" of the learning rate ends "
+                "after 400 of 1,000 steps, and the rate then stays at 0; "
+                "optimizer.schedule_steps = 300 would have to be larger");
+  schedule = nn::LrSchedule::Linear(/*steps=*/999, /*min_factor=*/0.1);
+  EXPECT_EQ(FormatStart(config, info),
+            plain +
+                "\nwarning: the schedule \"linear\" of the learning rate ends "
+                "after 999 of 1,000 steps, and the rate then stays at 0.05; "
+                "optimizer.schedule_steps = 999 would have to be larger");
+  // A run that goes on.
+  info.resumed_from = "saved/step-00000999";
+  info.first_step = 999;
+  EXPECT_TRUE(absl::StrContains(FormatStart(config, info), "stays at 0.05"));
+  // All steps are done.
+  info.first_step = 1000;
+  EXPECT_FALSE(absl::StrContains(FormatStart(config, info), "warning"));
+}
+
+TEST(FormatStart, DoesNotWarnOfOtherSchedules) {
+  TrainerConfig config;
+  const std::string plain = FormatStart(config, Info());
+  nn::LrSchedule cosine = nn::LrSchedule::Cosine(/*steps=*/1000);
+  nn::LrSchedule spans = cosine;
+  spans.steps = 0;  // the run's
+  for (const nn::LrSchedule& schedule :
+       {cosine, spans, nn::LrSchedule::OneCycle(1000), nn::LrSchedule::Step(10),
+        nn::LrSchedule::InverseSqrt(10)}) {
+    config.optimizer.common.schedule = schedule;
+    EXPECT_EQ(FormatStart(config, Info()), plain);
+  }
+}
+
 }  // namespace
 }  // namespace troupe::tools

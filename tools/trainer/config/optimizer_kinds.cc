@@ -1,8 +1,10 @@
 #include "tools/trainer/config/optimizer_kinds.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
@@ -25,14 +27,6 @@ using nn::LarsOptions;
 using nn::LrSchedule;
 using nn::OptimizerOptions;
 using nn::SgdOptions;
-
-double ScaledLr(const TrainerConfig& config) {
-  const double lr = config.optimizer.lr;
-  const double replicas = config.job.plan.mesh.dp();
-  if (config.optimizer.lr_scaling == "linear") return lr * replicas;
-  if (config.optimizer.lr_scaling == "sqrt") return lr * std::sqrt(replicas);
-  return lr;
-}
 
 OptimizerOptions CommonOf(const TrainerConfig& config) {
   const OptimizerConfig& from = config.optimizer;
@@ -178,10 +172,15 @@ constexpr ConfigKey kOptimizerKeys[] = {
      OneOf([] {
        return Names{"none", "linear", "sqrt"};
      }),
-     "What the learning rate is multiplied by: mesh.dp (\"linear\"), its "
-     "square "
-     "root (\"sqrt\"), or 1 (\"none\").",
+     "What the learning rate is multiplied by: train.global_batch_size / "
+     "optimizer.lr_base_batch_size (\"linear\", for \"sgd\"), its square root "
+     "(\"sqrt\", for \"adam\"), or 1 (\"none\"). Replicas do not change it.",
      "\"linear\""},
+    {"optimizer.lr_base_batch_size",
+     Optimizer<&OptimizerConfig::lr_base_batch_size>(), AtMost(kExtentMax),
+     "Global batch size that optimizer.lr is for, where optimizer.lr_scaling "
+     "is \"linear\" or \"sqrt\".",
+     "256"},
     {"optimizer.weight_decay", Optimizer<&OptimizerConfig::weight_decay>(),
      kAny,
      "Factor of the parameters that is added to their gradients; \"adamw\" "
@@ -240,7 +239,8 @@ constexpr ConfigKey kOptimizerKeys[] = {
      "0.5"},
     {"optimizer.ema_decay", Common<&OptimizerOptions::ema_decay>(), kAny,
      "Keeps averages of the parameters, and of themselves this part in each "
-     "step; they are in checkpoints, as states named ema_value. 0 keeps none.",
+     "step, from the first values on; they are in checkpoints, as states named "
+     "ema_value. 0 keeps none.",
      "0.999"},
     {"optimizer.skip_nonfinite", Common<&OptimizerOptions::skip_nonfinite>(),
      kAny,
@@ -254,13 +254,15 @@ constexpr ConfigKey kOptimizerKeys[] = {
      "\"polynomial\" take schedule_steps, \"step\" step_size and gamma, "
      "\"multi_step\" milestones and gamma, \"exponential\" gamma; "
      "\"inverse_sqrt\" is sqrt(w / (w + t)) at step t behind a warm-up of w "
-     "steps, as in Transformers.",
+     "steps, as in Transformers. \"one_cycle\" leaves momentum alone "
+     "(cycle_momentum=False).",
      "\"cosine\""},
     {"optimizer.schedule_steps", Schedule<&LrSchedule::steps>(),
      AtMost(kCountMax),
      "Steps, behind the warm-up, until \"cosine\", \"linear\" and "
-     "\"polynomial\" "
-     "are at min_factor and \"one_cycle\" at its end.",
+     "\"polynomial\" are at min_factor and \"one_cycle\" at its end; 0 means "
+     "the rest of the run (train.steps or train.epochs). Set it for a run that "
+     "will go on later with more steps.",
      "10000"},
     {"optimizer.min_factor", Schedule<&LrSchedule::min_factor>(), kAny,
      "Part of the learning rate at the end of \"cosine\", \"linear\" and "
@@ -270,12 +272,14 @@ constexpr ConfigKey kOptimizerKeys[] = {
      "Power of what is left of the steps in \"polynomial\".", "2"},
     {"optimizer.gamma", Schedule<&LrSchedule::gamma>(), kAny,
      "Factor at each turn of \"step\" and \"multi_step\", and at each step of "
-     "\"exponential\".",
+     "\"exponential\", which has no default.",
      "0.5"},
     {"optimizer.step_size", Schedule<&LrSchedule::step_size>(),
-     AtMost(kCountMax), "Steps between two turns of \"step\".", "1000"},
+     AtMost(kCountMax), "Steps between two turns of \"step\", which needs it.",
+     "1000"},
     {"optimizer.milestones", Schedule<&LrSchedule::milestones>(), kFromZero,
-     "Steps of the turns of \"multi_step\", ascending.", "[1000, 2000]"},
+     "Steps of the turns of \"multi_step\", ascending, which needs them.",
+     "[1000, 2000]"},
     {"optimizer.warmup_steps", Schedule<&LrSchedule::warmup_steps>(),
      AtMost(kCountMax),
      "Steps in which the learning rate rises evenly, before the schedule "
@@ -284,6 +288,45 @@ constexpr ConfigKey kOptimizerKeys[] = {
     {"optimizer.warmup_start", Schedule<&LrSchedule::warmup_start>(), kAny,
      "Part of the learning rate that the warm-up begins with.", "0.01"},
 };
+
+// Checks that keys are set without which a schedule would do nothing, or would
+// make the learning rate vanish within a few steps.
+absl::Status CheckScheduleKeys(const LoadedConfig& loaded) {
+  using Schedule = LrSchedule::Kind;
+  const LrSchedule& schedule = loaded.config.optimizer.common.schedule;
+  const auto check = [&](Schedule kind, bool is_set, const std::string& key,
+                         const char* example) {
+    if (schedule.kind != kind || is_set) return absl::OkStatus();
+    return ErrorAt(
+        loaded, {"optimizer.schedule"},
+        absl::StrCat("optimizer.schedule = \"", nn::LrScheduleName(kind),
+                     "\" needs ", key, ", such as ", example));
+  };
+  TROUPE_RETURN_IF_ERROR(check(Schedule::kStep, schedule.step_size != 0,
+                               "optimizer.step_size", "1000"));
+  TROUPE_RETURN_IF_ERROR(check(Schedule::kMultiStep,
+                               !schedule.milestones.empty(),
+                               "optimizer.milestones", "[1000, 2000]"));
+  return check(Schedule::kExponential, loaded.IsSet("optimizer.gamma"),
+               "optimizer.gamma", "0.999");
+}
+
+absl::Status CheckLrScaling(const LoadedConfig& loaded) {
+  const OptimizerConfig& config = loaded.config.optimizer;
+  const bool scales = config.lr_scaling != "none";
+  const bool has_base = config.lr_base_batch_size > 0;
+  if (scales == has_base) return absl::OkStatus();
+  if (scales) {
+    return ErrorAt(
+        loaded, {"optimizer.lr_scaling"},
+        absl::StrCat("optimizer.lr_scaling = \"", config.lr_scaling,
+                     "\" needs optimizer.lr_base_batch_size, the global batch "
+                     "size that optimizer.lr is for, such as 256"));
+  }
+  return ErrorAt(loaded, {"optimizer.lr_base_batch_size"},
+                 "optimizer.lr_base_batch_size is for optimizer.lr_scaling = "
+                 "\"linear\" or \"sqrt\"");
+}
 
 }  // namespace
 
@@ -300,6 +343,21 @@ void FillOptimizerDefaults(LoadedConfig& loaded) {
   if (!loaded.IsSet("optimizer.eps")) config.eps = defaults.eps;
 }
 
+double ScaledLr(const TrainerConfig& config) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  if (optimizer.lr_scaling == "none") return optimizer.lr;
+  const double times = static_cast<double>(config.job.plan.global_batch_size) /
+                       static_cast<double>(optimizer.lr_base_batch_size);
+  return optimizer.lr *
+         (optimizer.lr_scaling == "sqrt" ? std::sqrt(times) : times);
+}
+
+void SpanSchedule(std::int64_t run_steps, TrainerConfig& config) {
+  LrSchedule& schedule = config.optimizer.common.schedule;
+  if (!schedule.HasEnd() || schedule.steps != 0) return;
+  schedule.steps = std::max<std::int64_t>(1, run_steps - schedule.warmup_steps);
+}
+
 absl::Status CheckOptimizer(const LoadedConfig& loaded) {
   const OptimizerConfig& config = loaded.config.optimizer;
   LoadedConfig defaults;
@@ -311,8 +369,14 @@ absl::Status CheckOptimizer(const LoadedConfig& loaded) {
     return ErrorAt(loaded, {"optimizer.betas"},
                    "optimizer.betas takes two numbers, such as [0.9, 0.999]");
   }
+  TROUPE_RETURN_IF_ERROR(CheckScheduleKeys(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckLrScaling(loaded));
   const OptimizerKind& kind = KindNamed(OptimizerKinds(), config.kind);
-  return AtKeys(loaded, kind.make(loaded.config).status);
+  TrainerConfig spanned = loaded.config;
+  // The length of an epoch is not known yet.
+  const std::int64_t run_steps = spanned.job.steps;
+  SpanSchedule(run_steps > 0 ? run_steps : std::int64_t{1} << 50, spanned);
+  return AtKeys(loaded, kind.make(spanned).status);
 }
 
 actors::OptimizerFactory OptimizerOf(const TrainerConfig& config) {

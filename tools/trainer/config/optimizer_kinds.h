@@ -3,6 +3,7 @@
 //
 //   FillOptimizerDefaults(parsed);          // lr = 0.001 for "adam", say
 //   TROUPE_RETURN_IF_ERROR(CheckOptimizer(parsed));
+//   SpanSchedule(/*run_steps=*/1000, parsed.config);
 //   actors::OptimizerFactory optimizer = OptimizerOf(parsed.config);
 //
 // To add an optimizer, add a row to Kinds() in optimizer_kinds.cc. An option
@@ -11,6 +12,7 @@
 #ifndef TOOLS_TRAINER_CONFIG_OPTIMIZER_KINDS_H_
 #define TOOLS_TRAINER_CONFIG_OPTIMIZER_KINDS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,8 @@ struct OptimizerConfig {
   std::vector<std::string> no_decay;
   bool no_decay_1d = false;
   std::string lr_scaling = "none";
+  // Global batch size that `lr` is for, if lr_scaling is another; 0: not set.
+  std::int64_t lr_base_batch_size = 0;
   nn::OptimizerOptions common;
 };
 
@@ -57,7 +61,14 @@ void FillOptimizerDefaults(LoadedConfig& loaded);
 //     its options reject the value.
 absl::Status CheckOptimizer(const LoadedConfig& loaded);
 
-// Returns the optimizer of a configuration that CheckOptimizer() accepts.
+// Ends a schedule whose steps were not set with a run of `run_steps` steps.
+void SpanSchedule(std::int64_t run_steps, TrainerConfig& config);
+
+// Returns the learning rate before its schedule, scaled by the batch size.
+double ScaledLr(const TrainerConfig& config);
+
+// Returns the optimizer of a configuration that CheckOptimizer() accepts, after
+// SpanSchedule().
 actors::OptimizerFactory OptimizerOf(const TrainerConfig& config);
 
 }  // namespace troupe::tools

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/state_dict.h"
+#include "nn/optim/lr_schedule.h"
+#include "tools/trainer/config/optimizer_kinds.h"
 
 namespace troupe::tools {
 
@@ -24,6 +26,23 @@ std::string FormatPlanChanges(const std::vector<std::string>& changes) {
     absl::StrAppend(&text, "\n  and ", changes.size() - shown, " more");
   }
   return text;
+}
+
+// Returns the warning of FormatStart(), or nothing.
+std::string ScheduleWarning(const TrainerConfig& config,
+                            const actors::JobInfo& info) {
+  const nn::LrSchedule& schedule = config.optimizer.common.schedule;
+  // A schedule whose steps are not set ends with the run.
+  if (!schedule.HasEnd() || schedule.steps == 0) return "";
+  const std::int64_t end = schedule.End();
+  if (end >= info.steps || info.first_step >= info.steps) return "";
+  return absl::StrCat(
+      "\nwarning: the schedule \"", nn::LrScheduleName(schedule.kind),
+      "\" of the learning rate ends after ", FormatCount(end), " of ",
+      FormatCount(info.steps), " steps, and the rate then stays at ",
+      ScaledLr(config) * schedule.Factor(end),
+      "; optimizer.schedule_steps = ", schedule.steps,
+      " would have to be larger");
 }
 
 }  // namespace
@@ -68,7 +87,7 @@ std::string FormatStart(const TrainerConfig& config,
     absl::StrAppend(&text, "\nno checkpoint in ", config.job.checkpoint.dir,
                     " yet: starting at step 0");
   }
-  return text;
+  return text + ScheduleWarning(config, info);
 }
 
 void RunObserver::OnStart(const actors::JobInfo& info) {
@@ -76,11 +95,13 @@ void RunObserver::OnStart(const actors::JobInfo& info) {
   sampler_ = info.sampler;
   resumed_from_ = info.resumed_from;
   steps_ = info.steps;
+  skipped_steps_ = info.skipped_steps;
   if (info.plan.dynamic_loss_scale) loss_scale_ = info.plan.loss_scale;
   display_.Print(FormatStart(config_, info));
   if (on_planned_) Keep(on_planned_(info));
   StartEntry entry;
   entry.first_step = first_step_;
+  entry.resumed = !resumed_from_.empty();
   entry.steps = steps_;
   entry.ranks = info.plan.mesh.size();
   entry.time = now_();
@@ -95,13 +116,11 @@ void RunObserver::OnSteps(absl::Span<const actors::StepReport> steps) {
     if (loss_scale_) loss_scale_ = report.loss_scale;
     rate_.Add(report.seconds, report.samples);
     const Progress progress = ProgressAt(report);
-  skipped_steps_ = info.skipped_steps;
     display_.ShowStep(progress, report.seconds);
     const StepEntry entry = EntryOf(report, progress);
     for (const Sink& sink : sinks_) {
       const bool due = report.step % sink.every == 0 || report.step == steps_;
       if (due && status_.ok()) Keep(sink.to->OnStep(entry));
-  entry.resumed = !resumed_from_.empty();
     }
   }
 }

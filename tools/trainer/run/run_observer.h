@@ -115,7 +115,8 @@ class RunObserver : public actors::JobObserver {
   std::optional<double> loss_scale_;
 };
 
-// Returns the first lines of a run.
+// Returns the first lines of a run. One of them is a warning if the run goes on
+// behind the end of its learning rate's schedule.
 std::string FormatStart(const TrainerConfig& config,
                         const actors::JobInfo& info);
 

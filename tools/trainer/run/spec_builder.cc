@@ -1,5 +1,6 @@
 #include "tools/trainer/run/spec_builder.h"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -28,17 +29,27 @@ void SetModel(const TrainerConfig& config, const data::SampleSpec& sample,
   spec.optimizer = OptimizerOf(config);
 }
 
+// Returns the number of steps of a run that is not resumed.
+std::int64_t RunSteps(const actors::JobSpec& spec,
+                      const data::SamplerOptions& sampler) {
+  if (spec.epochs == 0) return spec.steps;
+  return spec.epochs * (sampler.dataset_size / sampler.global_batch_size);
+}
+
 }  // namespace
 
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
                                           base::FileSystem& files) {
-  const TrainerConfig& config = loaded.config;
-  actors::JobSpec spec = config.job;
+  actors::JobSpec spec = loaded.config.job;
   data::SamplerOptions sampler;
   sampler.dataset_size = splits.train->size();
   sampler.global_batch_size = spec.plan.global_batch_size;
   TROUPE_RETURN_IF_ERROR(AtKeys(loaded, sampler.Validate()));
+  LoadedConfig spanned = loaded;
+  SpanSchedule(RunSteps(spec, sampler), spanned.config);
+  TROUPE_RETURN_IF_ERROR(CheckOptimizer(spanned));
+  const TrainerConfig& config = spanned.config;
   const data::SampleSpec& sample = splits.train->spec();
   if (!data::KnownSampleSpec(config.data)) {
     TROUPE_RETURN_IF_ERROR(CheckSamples(loaded, sample));
