@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "actors/checkpoint/layout.h"
 #include "actors/checkpoint/state_dict.h"
 #include "base/check.h"
+#include "nn/optim/arena_optimizer.h"
 
 namespace troupe::actors {
 
@@ -35,14 +37,21 @@ absl::Status LoadModel(const Checkpoint& checkpoint, nn::Module& model,
 }
 
 absl::StatusOr<std::vector<nn::NamedTensor>> ReadModel(
-    const Checkpoint& checkpoint, nn::Allocator& allocator) {
+    const Checkpoint& checkpoint, nn::Allocator& allocator, ReadValues values) {
   std::vector<nn::NamedTensor> tensors;
   for (const std::string& name : checkpoint.ModelNames()) {
-    const nn::SafetensorsEntry& entry = *checkpoint.FindModel(name);
+    const std::string master_name = absl::StrCat(name, ".", nn::kMasterState);
+    const nn::SafetensorsEntry* const master =
+        values == ReadValues::kMaster ? checkpoint.FindOptimizer(master_name)
+                                      : nullptr;
+    const nn::SafetensorsEntry& entry =
+        master != nullptr ? *master : *checkpoint.FindModel(name);
     TROUPE_ASSIGN_OR_RETURN(
         nn::Tensor tensor,
         nn::Tensor::Create(entry.shape, entry.dtype, allocator));
-    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(name, tensor));
+    TROUPE_RETURN_IF_ERROR(master != nullptr
+                               ? checkpoint.ReadOptimizer(master_name, tensor)
+                               : checkpoint.ReadModel(name, tensor));
     tensors.push_back({name, std::move(tensor)});
   }
   return tensors;

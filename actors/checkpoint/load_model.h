@@ -37,11 +37,16 @@ absl::StatusOr<Checkpoint> OpenCheckpoint(base::FileSystem& files,
 absl::Status LoadModel(const Checkpoint& checkpoint, nn::Module& model,
                        nn::Kernels& kernels);
 
+// Values that are read of 16-bit parameters, if the optimizer kept f32 master
+// values of them.
+enum class ReadValues { kRounded, kMaster };
+
 // Returns all parameters and buffers in the checkpoint, sorted by name, in
 // memory of `allocator` on the host.
 //   Errors: the same as Checkpoint::ReadModel(), or of the allocator.
 absl::StatusOr<std::vector<nn::NamedTensor>> ReadModel(
-    const Checkpoint& checkpoint, nn::Allocator& allocator);
+    const Checkpoint& checkpoint, nn::Allocator& allocator,
+    ReadValues values = ReadValues::kRounded);
 
 }  // namespace troupe::actors
 

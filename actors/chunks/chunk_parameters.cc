@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "nn/autograd/tape.h"
+#include "nn/optim/arena_optimizer.h"
 #include "pipeline/ties.h"
 
 namespace troupe::actors {
@@ -200,9 +201,26 @@ absl::Status ChunkParameters::ReadWeights(const nn::WeightFile& weights) {
       TROUPE_RETURN_IF_ERROR(fill(*slot.parameter));
     }
     TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
+    TROUPE_RETURN_IF_ERROR(ReadWideCopies(weights, *part.arena));
   }
   for (const nn::Buffer* buffer : buffers_) {
     TROUPE_RETURN_IF_ERROR(fill(*buffer));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChunkParameters::ReadWideCopies(const nn::WeightFile& weights,
+                                             const nn::ParameterArena& arena) {
+  for (const auto& [name, state] : arena.states()) {
+    if (name != nn::kMasterState && name != nn::kAverageState) continue;
+    if (state.dtype() == arena.values().dtype()) continue;
+    for (const nn::ArenaSlot& slot : arena.slots()) {
+      if (!weights.Has(*slot.parameter)) continue;
+      TROUPE_RETURN_IF_ERROR(
+          Fill(arena.View(state, slot), [&](const nn::Tensor& host) {
+            return weights.Read(*slot.parameter, host).status();
+          }));
+    }
   }
   return absl::OkStatus();
 }
@@ -383,6 +401,10 @@ absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint,
   for (Part& part : parts_) {
     // Sets the initial values of states that the checkpoint may lack.
     TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
+    if (!part.optimizer->CountsUpdates()) continue;
+    TROUPE_RETURN_IF_ERROR(
+        part.counts.Restore(checkpoint, *part.arena, updates));
+    part.optimizer->SetFirstUpdates(*part.arena, part.counts.first_updates());
   }
   return RestoreTensors(checkpoint, /*states=*/true);
 }
@@ -401,10 +423,6 @@ absl::Status ChunkParameters::RestoreTensors(const Checkpoint& checkpoint,
                         }
                         return Fill(tensor, [&](const nn::Tensor& host) {
                           return states ? checkpoint.ReadOptimizer(name, host)
-    if (!part.optimizer->CountsUpdates()) continue;
-    TROUPE_RETURN_IF_ERROR(
-        part.counts.Restore(checkpoint, *part.arena, updates));
-    part.optimizer->SetFirstUpdates(*part.arena, part.counts.first_updates());
                                         : checkpoint.ReadModel(name, host);
                         });
                       });

@@ -184,6 +184,10 @@ class ChunkParameters {
   absl::Status Unpack(Place& place);
   // Reads the tensors that the file has; optimizers then begin with them.
   absl::Status ReadWeights(const nn::WeightFile& weights);
+  // Reads master values and averages of 16-bit parameters, which otherwise
+  // begin as the rounded values.
+  absl::Status ReadWideCopies(const nn::WeightFile& weights,
+                              const nn::ParameterArena& arena);
   // Calls read(host) with `tensor`, or with host memory for it that is then
   // copied to `tensor`.
   template <typename Read>

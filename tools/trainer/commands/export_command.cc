@@ -32,7 +32,8 @@ Options:
                     as Hugging Face's GPT2LMHeadModel has it, with
                     "transformer." before its names and weights of Conv1D
                     layers as (in, out).
-  --dtype=T         Converts floats to "f32", "f64", "bf16" or "f16".
+  --dtype=T         Converts floats to "f32", "f64", "bf16" or "f16"; those of
+                    a 16-bit run from the f32 values that its optimizer keeps.
 
 For example, and then in Python:
 
@@ -96,8 +97,12 @@ absl::StatusOr<std::string> ExportWeights(const ExportOptions& options,
   TROUPE_ASSIGN_OR_RETURN(const actors::Checkpoint checkpoint,
                           actors::OpenCheckpoint(files, options.checkpoint));
   nn::CachingAllocator memory;
-  TROUPE_ASSIGN_OR_RETURN(std::vector<nn::NamedTensor> tensors,
-                          actors::ReadModel(checkpoint, memory));
+  // In the run's own dtype, parameters are the rounded master values.
+  TROUPE_ASSIGN_OR_RETURN(
+      std::vector<nn::NamedTensor> tensors,
+      actors::ReadModel(checkpoint, memory,
+                        options.dtype.empty() ? actors::ReadValues::kRounded
+                                              : actors::ReadValues::kMaster));
   if (options.format == kTransformersFormat) {
     absl::StatusOr<std::vector<nn::NamedTensor>> renamed =
         nn::AsTransformersGpt2(tensors, memory);
