@@ -62,9 +62,9 @@ TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
 TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return _mm512_max_ps(a, b); }
 // Rounds to nearest; NaN if negative.
 TROUPE_INLINE Vec SquareRoot(Vec a) { return _mm512_sqrt_ps(a); }
-// value where test > 0, else 0
-TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(test, Zero(), _CMP_GT_OQ),
+// value where test > 0 or NaN, else 0
+TROUPE_INLINE Vec WherePositiveOrNan(Vec test, Vec value) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(test, Zero(), _CMP_NLE_UQ),
                              value);
 }
 TROUPE_INLINE float SumLanes(Vec v) { return _mm512_reduce_add_ps(v); }
@@ -154,8 +154,8 @@ TROUPE_INLINE void StoreSomeBits(std::int32_t* p, Vec v, Mask m) {
 TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
 TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return _mm256_max_ps(a, b); }
 TROUPE_INLINE Vec SquareRoot(Vec a) { return _mm256_sqrt_ps(a); }
-TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
-  return _mm256_and_ps(_mm256_cmp_ps(test, Zero(), _CMP_GT_OQ), value);
+TROUPE_INLINE Vec WherePositiveOrNan(Vec test, Vec value) {
+  return _mm256_and_ps(_mm256_cmp_ps(test, Zero(), _CMP_NLE_UQ), value);
 }
 TROUPE_INLINE float SumLanes(Vec v) {
   const __m128 half =
@@ -249,8 +249,8 @@ TROUPE_INLINE Vec SquareRoot(Vec a) {
   for (int i = 0; i < kLanes; ++i) a[i] = __builtin_sqrtf(a[i]);
   return a;
 }
-TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
-  return test > 0.0f ? value : Zero();
+TROUPE_INLINE Vec WherePositiveOrNan(Vec test, Vec value) {
+  return test <= 0.0f ? Zero() : value;
 }
 TROUPE_INLINE float SumLanes(Vec v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 TROUPE_INLINE float MaxLanes(Vec v) {

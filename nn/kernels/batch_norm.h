@@ -55,7 +55,7 @@ struct BatchNormKernels {
       BatchNormForward{"BatchNormForward"};
 
   // sums = {sums of dz, sums of dz (x - mean) rstd, number of rows}; dz is dy,
-  // masked by (x - mean) rstd w + b > 0 if `relu`.
+  // and 0 where (x - mean) rstd w + b <= 0 if `relu`.
   Op<absl::Status(In x, FixedIn stats, In w, In b, In dy, bool relu,
                   FixedOut sums)>
       BatchNormBackwardSums{"BatchNormBackwardSums"};

@@ -15,7 +15,7 @@ namespace troupe::nn {
 struct ElementwiseKernels {
   // y = max(x, 0); NaN stays NaN. y may be x.
   Op<absl::Status(In x, Out y)> ReluForward{"ReluForward"};
-  // dx = y > 0 ? dy : 0. dx may be dy.
+  // dx = y <= 0 ? 0 : dy; dy where y is NaN, as in PyTorch. dx may be dy.
   Op<absl::Status(In y, In dy, Out dx)> ReluBackward{"ReluBackward"};
 
   // y = x * factor[0]; `factor` f64, of one element or more. y may be x.

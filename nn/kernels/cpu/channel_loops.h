@@ -76,7 +76,7 @@ struct ChannelVec {
   // Returns the gradient before the ReLU, if there is one.
   template <bool kRelu>
   TROUPE_INLINE Vec Masked(Vec x, Vec dy) const {
-    if constexpr (kRelu) return WherePositive(Affine(x), dy);
+    if constexpr (kRelu) return WherePositiveOrNan(Affine(x), dy);
     return dy;
   }
 

@@ -34,7 +34,7 @@ inline void ReluForward(Index n, const float* x, float* y) {
 
 inline void ReluBackward(Index n, const float* y, const float* dy, float* dx) {
   ForEachVector(n, [=](auto load, auto store) {
-    store(dx, WherePositive(load(y), load(dy)));
+    store(dx, WherePositiveOrNan(load(y), load(dy)));
   });
 }
 

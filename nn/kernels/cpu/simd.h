@@ -59,7 +59,7 @@ using base::simd::Times;
 using base::simd::Truth;
 using base::simd::Vec;
 using base::simd::Vector;
-using base::simd::WherePositive;
+using base::simd::WherePositiveOrNan;
 using base::simd::Wide;
 using base::simd::Widen;
 using base::simd::Zero;

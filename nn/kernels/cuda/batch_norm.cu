@@ -30,7 +30,7 @@ struct Affine {
     // Returns the gradient before the ReLU, or dy if there is none.
     __device__ __forceinline__ float Masked(float x, float dy, bool relu,
                                             int k) const {
-      return relu && !(Of(x, k) > 0) ? 0 : dy;
+      return relu && Of(x, k) <= 0 ? 0 : dy;
     }
   };
 

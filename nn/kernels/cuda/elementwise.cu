@@ -36,7 +36,7 @@ struct ReluBackwardBody {
     const Numbers<float, kCount> activation = Load<kCount>(y + i);
     Numbers<float, kCount> v = Load<kCount>(dy + i);
     for (int k = 0; k < kCount; ++k) {
-      v.at[k] = activation.at[k] > 0 ? v.at[k] : 0;
+      v.at[k] = activation.at[k] <= 0 ? 0 : v.at[k];  // at NaN dy
     }
     Store(v, dx + i);
   }

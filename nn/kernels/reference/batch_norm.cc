@@ -22,7 +22,7 @@ struct Channel {
   double Affine(double x) const { return Hat(x) * weight + bias; }
   // Returns the gradient before the ReLU, if there is one.
   double Masked(double x, double dy, bool relu) const {
-    return relu && !(Affine(x) > 0) ? 0 : dy;
+    return relu && Affine(x) <= 0 ? 0 : dy;
   }
 
   double mean, rstd, weight, bias;

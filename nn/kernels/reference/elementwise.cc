@@ -26,7 +26,7 @@ struct ReluBackward {
     const T* in = dy.data<T>();
     T* out = dx.data<T>();
     for (std::int64_t i = 0; i < y.numel(); ++i) {
-      out[i] = Store<T>(Load(activation[i]) > 0 ? Load(in[i]) : 0);
+      out[i] = Store<T>(Load(activation[i]) <= 0 ? 0 : Load(in[i]));
     }
     return absl::OkStatus();
   }

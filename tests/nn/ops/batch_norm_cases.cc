@@ -58,6 +58,29 @@ void AddBackward(std::int64_t R, std::int64_t C, bool relu,
   }
 }
 
+// NaN and infinities, with statistics that were kept: backward through the ReLU
+// passes dy where z is NaN.
+void AddSpecial(std::int64_t R, std::int64_t C, std::vector<OpCase>& all) {
+  const Operand special = {{R, C}, Operand::Fill::kSpecial, {}, 0};
+  const Operand mean = {{C}, Operand::Fill::kNormal, DType::kF32, 0};
+  all.push_back(
+      {absl::StrCat("batch_norm_relu_special_", R, "x", C),
+       {special, Normal({C}), Normal({R, C}), mean},
+       {Poison({R, C}), StatsOf(C), SumsOf(C), Poison({R, C})},
+       [](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+         Tensor var = Tensor::Empty(in[3].shape(), DType::kF32, k.allocator());
+         TROUPE_RETURN_IF_ERROR(k.Fill(2.0, var));
+         TROUPE_RETURN_IF_ERROR(
+             k.BatchNormRunningStats(in[3], var, kRule.eps, out[1]));
+         TROUPE_RETURN_IF_ERROR(k.BatchNormForward(
+             in[0], out[1], in[1], in[1], Tensor(), /*relu=*/true, out[0]));
+         TROUPE_RETURN_IF_ERROR(k.BatchNormBackwardSums(
+             in[0], out[1], in[1], in[1], in[2], /*relu=*/true, out[2]));
+         return k.BatchNormBackwardInput(in[0], out[1], in[1], in[1], in[2],
+                                         /*relu=*/true, Tensor(), out[3]);
+       }});
+}
+
 void AddWeights(std::int64_t C, bool accumulate, std::vector<OpCase>& all) {
   const Operand gradient = Gradient(accumulate, {C});
   all.push_back(
@@ -132,6 +155,8 @@ void AddBatchNormCases(std::vector<OpCase>& all) {
       AddBackward(R, C, relu, all);
     }
   }
+  AddSpecial(7, 13, all);
+  AddSpecial(40, 3, all);
   for (std::int64_t C : {1, 37}) {
     AddWeights(C, /*accumulate=*/false, all);
     AddWeights(C, /*accumulate=*/true, all);

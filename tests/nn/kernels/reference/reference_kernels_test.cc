@@ -51,6 +51,15 @@ TEST_P(ReferenceKernelsTest, Linear) {
   EXPECT_EQ(ValuesOf(db), (Values{5, 7, 9}));
 }
 
+// As PyTorch's threshold_backward: at NaN the gradient passes.
+TEST_P(ReferenceKernelsTest, ReluBackwardPassesAtNan) {
+  const Tensor y = Make({6}, {std::nan(""), 1, 0, -0.0, -2, INFINITY});
+  const Tensor dy = Make({6}, {2, 3, 4, 5, 6, 7});
+  Tensor dx = Zeros({6});
+  ASSERT_TRUE(kernels_->ReluBackward(y, dy, dx).ok());
+  EXPECT_EQ(ValuesOf(dx), (Values{2, 3, 0, 0, 0, 7}));
+}
+
 TEST_P(ReferenceKernelsTest, Conv2dIsACorrelation) {
   const Window2d window{2, 2};
   Tensor x = Make({1, 2, 3, 1}, {1, 2, 3, 4, 5, 6});
