@@ -31,7 +31,8 @@ absl::Status LoadModel(const Checkpoint& checkpoint, nn::Module& model,
   const std::vector<nn::Buffer*> buffers = model.Buffers();
   TROUPE_RETURN_IF_ERROR(nn::BindBuffers(buffers, kernels));
   for (nn::Buffer* b : buffers) {
-    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(b->name, b->value));
+    TROUPE_RETURN_IF_ERROR(
+        ReadModelTensor(checkpoint, b->name, b->value, kernels.allocator()));
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,10 @@
 #include "actors/checkpoint/state_dict.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 
 namespace troupe::actors {
 namespace {
@@ -51,6 +54,29 @@ const std::string& SavedName(const Checkpoint& checkpoint,
     if (checkpoint.FindModel(other) != nullptr) return other;
   }
   return parameter.name;
+}
+
+nn::DType SavedDType(const Checkpoint& checkpoint, const nn::Buffer& buffer) {
+  const nn::SafetensorsEntry* const entry = checkpoint.FindModel(buffer.name);
+  const bool narrow = entry != nullptr && buffer.dtype == nn::DType::kF64 &&
+                      entry->dtype == nn::DType::kF32;
+  return narrow ? nn::DType::kF32 : buffer.dtype;
+}
+
+absl::Status ReadModelTensor(const Checkpoint& checkpoint,
+                             const std::string& name, const nn::Tensor& into,
+                             nn::Allocator& host) {
+  const nn::SafetensorsEntry* const entry = checkpoint.FindModel(name);
+  if (entry == nullptr || entry->dtype != nn::DType::kF32 ||
+      into.dtype() != nn::DType::kF64) {
+    return checkpoint.ReadModel(name, into);
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor narrow,
+      nn::Tensor::Create(into.shape(), nn::DType::kF32, host));
+  TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(name, narrow));
+  std::copy_n(narrow.data<float>(), narrow.numel(), into.data<double>());
+  return absl::OkStatus();
 }
 
 IncompatibleKeys FindIncompatibleKeys(const Checkpoint& checkpoint,

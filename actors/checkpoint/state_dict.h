@@ -30,6 +30,17 @@ namespace troupe::actors {
 const std::string& SavedName(const Checkpoint& checkpoint,
                              const nn::Parameter& parameter);
 
+// Returns the dtype in which the checkpoint may have a buffer: f32 for one of
+// f64 if it has that, since earlier versions kept the running statistics of f64
+// models in f32; else the buffer's own.
+nn::DType SavedDType(const Checkpoint& checkpoint, const nn::Buffer& buffer);
+
+// Fills `into`, in host memory, with a tensor of the model, widened if it has
+// such a dtype. Errors: the same as Checkpoint::ReadModel(), or of `host`.
+absl::Status ReadModelTensor(const Checkpoint& checkpoint,
+                             const std::string& name, const nn::Tensor& into,
+                             nn::Allocator& host);
+
 struct StateDictSpec {
   std::map<std::string, nn::TensorSpec> model;  // parameters and buffers
   std::map<std::string, nn::TensorSpec> optimizer;

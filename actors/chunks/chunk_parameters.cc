@@ -411,21 +411,22 @@ absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint,
 
 absl::Status ChunkParameters::RestoreTensors(const Checkpoint& checkpoint,
                                              bool states) {
-  return ForEachSaved(&checkpoint,
-                      [&](const std::string& name, const nn::Tensor& tensor,
-                          bool of_optimizer) -> absl::Status {
-                        if (of_optimizer != states) return absl::OkStatus();
-                        const bool missing =
-                            states ? checkpoint.FindOptimizer(name) == nullptr
-                                   : checkpoint.FindModel(name) == nullptr;
-                        if (missing && setup_.spec->checkpoint.allow_missing) {
-                          return absl::OkStatus();
-                        }
-                        return Fill(tensor, [&](const nn::Tensor& host) {
-                          return states ? checkpoint.ReadOptimizer(name, host)
-                                        : checkpoint.ReadModel(name, host);
-                        });
-                      });
+  return ForEachSaved(
+      &checkpoint,
+      [&](const std::string& name, const nn::Tensor& tensor,
+          bool of_optimizer) -> absl::Status {
+        if (of_optimizer != states) return absl::OkStatus();
+        const bool missing = states ? checkpoint.FindOptimizer(name) == nullptr
+                                    : checkpoint.FindModel(name) == nullptr;
+        if (missing && setup_.spec->checkpoint.allow_missing) {
+          return absl::OkStatus();
+        }
+        return Fill(tensor, [&](const nn::Tensor& host) {
+          return states ? checkpoint.ReadOptimizer(name, host)
+                        : ReadModelTensor(checkpoint, name, host,
+                                          nn::HostAllocator(*setup_.kernels));
+        });
+      });
 }
 
 }  // namespace troupe::actors

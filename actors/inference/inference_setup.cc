@@ -63,7 +63,8 @@ absl::Status CheckKeys(const nn::ModelFactory& factory,
                                                        parameter->dtype};
   }
   for (const nn::Buffer* buffer : model->Buffers()) {
-    wanted.model[buffer->name] = {buffer->shape, buffer->dtype};
+    wanted.model[buffer->name] = {buffer->shape,
+                                  SavedDType(checkpoint, *buffer)};
   }
   const IncompatibleKeys keys = FindIncompatibleKeys(checkpoint, wanted);
   if (keys.missing.empty() && keys.mismatched.empty()) return absl::OkStatus();

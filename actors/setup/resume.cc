@@ -45,7 +45,8 @@ absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec,
   }
   wanted.optional[kSkippedStepsState] = {nn::Shape(), nn::DType::kF64};
   for (const nn::Buffer* buffer : model->Buffers()) {
-    wanted.model[buffer->name] = {buffer->shape, buffer->dtype};
+    wanted.model[buffer->name] = {buffer->shape,
+                                  SavedDType(checkpoint, *buffer)};
   }
   return wanted;
 }

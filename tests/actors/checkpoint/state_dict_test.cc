@@ -57,6 +57,29 @@ TEST_F(StateDictTest, WhatDiffers) {
                    "3.bias.momentum_buffer is f32[2], not f64[2]"}));
 }
 
+// Earlier versions kept running statistics of f64 models in f32.
+TEST_F(StateDictTest, F32StatisticsOfAnF64ModelAreWidened) {
+  const Checkpoint saved = Saved();
+  nn::Buffer buffer;
+  buffer.shape = {2};
+  for (const std::string name : {"0.bias", "3.bias", "missing"}) {
+    buffer.name = name;
+    buffer.dtype = nn::DType::kF64;
+    EXPECT_EQ(SavedDType(saved, buffer),
+              name == "missing" ? nn::DType::kF64 : nn::DType::kF32);
+    buffer.dtype = nn::DType::kI64;
+    EXPECT_EQ(SavedDType(saved, buffer), nn::DType::kI64);
+  }
+  const nn::Tensor wide = nn::Tensor::Empty({2}, nn::DType::kF64, allocator_);
+  ASSERT_TRUE(ReadModelTensor(saved, "3.bias", wide, allocator_).ok());
+  EXPECT_EQ(wide.data<double>()[0], 2);
+  EXPECT_EQ(wide.data<double>()[1], 2);
+  const nn::Tensor same = Filled({2}, 0);
+  ASSERT_TRUE(ReadModelTensor(saved, "0.bias", same, allocator_).ok());
+  EXPECT_EQ(same.data<float>()[1], 1);
+  EXPECT_FALSE(ReadModelTensor(saved, "missing", wide, allocator_).ok());
+}
+
 TEST(ListKeysTest, ALongListIsCut) {
   EXPECT_EQ(ListKeys(Names{"a", "b"}), "a, b");
   Names names;

@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -9,6 +11,7 @@
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/module.h"
+#include "nn/modules/parameter_dtype.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/add.h"
 #include "tests/nn/testing/tensor_values.h"
@@ -34,6 +37,40 @@ class Running : public Module {
   Buffer& sum_;
   Buffer& calls_;
 };
+
+TEST(Buffers, AreF64InModelsOfF64AndF32InOthers) {
+  Sequential model;
+  model.Append<Linear>(3, 3);
+  model.Append<Running>();
+  const std::vector<Buffer*> buffers = model.Buffers();
+  for (const auto& [dtype, want] : {std::pair(DType::kF64, DType::kF64),
+                                    {DType::kBF16, DType::kF32},
+                                    {DType::kF64, DType::kF64},
+                                    {DType::kF16, DType::kF32},
+                                    {DType::kF64, DType::kF64},
+                                    {DType::kF32, DType::kF32}}) {
+    SetParameterDType(model, dtype);
+    EXPECT_EQ(buffers[0]->dtype, want) << DTypeName(dtype);
+    EXPECT_EQ(buffers[0]->value.dtype(), want) << DTypeName(dtype);
+    EXPECT_TRUE(buffers[0]->value.is_meta());
+    EXPECT_EQ(buffers[1]->dtype, DType::kI64);
+    EXPECT_EQ(model.Parameters()[0]->dtype, dtype);
+  }
+}
+
+// A statistic of f64 has the digits of f64.
+TEST(Buffers, KeepTheDigitsOfF64) {
+  Running module;
+  SetParameterDType(module, DType::kF64);
+  const auto kernels = CreateReferenceKernels();
+  ASSERT_TRUE(BindBuffers(module.Buffers(), *kernels).ok());
+  Context ctx(*kernels);
+  const Tensor x = MakeTensor({2, 3}, DType::kF64, std::vector<double>(6, 0.1),
+                              kernels->allocator());
+  module(ctx, x);
+  ASSERT_TRUE(ctx.ok()) << ctx.status();
+  EXPECT_EQ(ValuesOf(module.sum_.value), std::vector<double>(6, 0.6));
+}
 
 TEST(Buffers, HavePyTorchsNamesAndAreRecorded) {
   Sequential model;
