@@ -31,8 +31,9 @@ struct ElementwiseKernels {
   // cannot hold the value.
   Op<absl::Status(double value, FixedOut y)> Fill{"Fill"};
 
-  // y = values, in order; y is f32, with the same number of elements.
-  Op<absl::Status(const std::vector<float>& values, FixedOut y)> SetValues{
+  // y = values, in order, rounded to nearest; y is f32 or f64, with the same
+  // number of elements.
+  Op<absl::Status(const std::vector<double>& values, FixedOut y)> SetValues{
       "SetValues"};
 
   // y = x, between any two floating dtypes, rounded to nearest; an integer x is

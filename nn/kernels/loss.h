@@ -39,9 +39,9 @@ struct LossKernels {
                   FixedOut stats, Out dlogits)>
       SoftmaxCrossEntropy{"SoftmaxCrossEntropy"};
 
-  // The same as PyTorch defines it with class weights w = class_weights f32[C],
-  // all 1 if undefined, and smoothing s. With p = softmax(logits) and target y,
-  // the loss of a row is
+  // The same as PyTorch defines it with class weights w = class_weights[C],
+  // f64 if the logits are, else f32, all 1 if undefined, and smoothing s. With
+  // p = softmax(logits) and target y, the loss of a row is
   //     -(1 - s) w[y] log p[y] - s / C * sum_c w[c] log p[c]
   // stats = {sum of losses, sum of w[y], sum of w[y] where the largest logit is
   // the target}. dlogits as above.

@@ -28,6 +28,34 @@ class LossNode final : public Node {
   Tensor dx_;
 };
 
+// The node of a loss of the difference of prediction and target: the gradient
+// of one is that of the other, negated.
+class DifferenceLossNode final : public Node {
+ public:
+  DifferenceLossNode(const char* name, Tensor dx)
+      : name_(name), dx_(std::move(dx)) {}
+  const char* name() const override { return name_; }
+  bool is_loss() const override { return true; }
+
+  absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
+                              absl::Span<const bool> wanted,
+                              absl::Span<Tensor> dx) override {
+    if (!dy.is_meta()) TROUPE_RETURN_IF_ERROR(kernels.Scale(dx_, dy, dx_));
+    if (wanted[1]) {
+      TROUPE_ASSIGN_OR_RETURN(
+          dx[1], Tensor::Create(dx_.shape(), dx_.dtype(), kernels.allocator()));
+      TROUPE_RETURN_IF_ERROR(
+          kernels.UnaryForward(UnaryFunction::kNegate, 0, dx_, dx[1]));
+    }
+    if (wanted[0]) dx[0] = std::move(dx_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const char* name_;
+  Tensor dx_;
+};
+
 class ScaleLossNode final : public Node {
  public:
   explicit ScaleLossNode(double weight) : weight_(weight) {}
@@ -79,6 +107,25 @@ Tensor Loss(Context& ctx, const char* name, const Tensor& x, bool takes_x,
                 [&] { return std::make_unique<LossNode>(name, dx); });
 }
 
+// Whether the loss is a function of prediction - target.
+bool IsOfDifference(PairLossFunction function) {
+  return function != PairLossFunction::kBceWithLogits;
+}
+
+// The same as Loss() for a target that has a gradient, too.
+template <typename Kernel>
+Tensor LossOfDifference(Context& ctx, const char* name, const Tensor& x,
+                        const Tensor& target, Kernel kernel) {
+  Tensor stats = ctx.Empty(name, {kNumLossStats}, DType::kF64);
+  ctx.Note(name, stats, 4.0 * x.numel());
+  if (ctx.shape_only()) return stats;
+  Tensor dx = ctx.Empty(name, x.shape(), x.dtype());
+  if (!ctx.ok()) return Tensor();
+  const absl::Status status = kernel(stats, dx);
+  return Finish(ctx, status, {x, target}, /*num_weights=*/0, stats,
+                [&] { return std::make_unique<DifferenceLossNode>(name, dx); });
+}
+
 // Runs a loss of elements beside their targets; checks their shapes and dtypes.
 Tensor LossOfPairs(Context& ctx, const char* name, const PairLossRule& rule,
                    const Tensor& prediction, const Tensor& target) {
@@ -88,10 +135,17 @@ Tensor LossOfPairs(Context& ctx, const char* name, const PairLossRule& rule,
     return BadShapes(ctx, name, " takes two tensors of one shape and dtype, ",
                      "got ", Str(prediction), " and ", Str(target));
   }
-  return Loss(
-      ctx, name, prediction, /*takes_x=*/false, [&](Tensor& stats, Tensor& dx) {
-        return ctx.kernels().PairLoss(rule, prediction, target, stats, dx);
-      });
+  const auto kernel = [&](Tensor& stats, Tensor& dx) {
+    return ctx.kernels().PairLoss(rule, prediction, target, stats, dx);
+  };
+  if (!ctx.Tracks({target})) {
+    return Loss(ctx, name, prediction, /*takes_x=*/false, kernel);
+  }
+  if (!IsOfDifference(rule.function)) {
+    return BadShapes(ctx, name, " has no gradient for its target ", Str(target),
+                     ", which is tracked: pass target.Detached()");
+  }
+  return LossOfDifference(ctx, name, prediction, target, kernel);
 }
 
 // Whether `targets` has one target for each row of `logits`.
@@ -150,9 +204,10 @@ Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
         Kernels& kernels = ctx.kernels();
         Tensor by_class;
         if (weights > 0) {
+          const DType dtype =
+              logits.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
           TROUPE_ASSIGN_OR_RETURN(
-              by_class,
-              Tensor::Create({weights}, DType::kF32, kernels.allocator()));
+              by_class, Tensor::Create({weights}, dtype, kernels.allocator()));
           TROUPE_RETURN_IF_ERROR(
               kernels.SetValues(options.class_weights, by_class));
         }

@@ -58,13 +58,14 @@ Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
 struct CrossEntropyOptions {
   std::int64_t ignore_index = kIgnoreIndex;
   double label_smoothing = 0;             // in [0, 1]
-  std::vector<float> class_weights = {};  // one for each class; empty: all 1
+  std::vector<double> class_weights = {};  // one for each class; empty: all 1
 };
 Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            const CrossEntropyOptions& options);
 
 // Losses over elements: prediction and target have one shape and dtype, and the
-// mean is over elements. PairLossFunction has the formulas.
+// mean is over elements. PairLossFunction has the formulas. A target that the
+// tape tracks gets a gradient, too; BceWithLogits refuses such a target.
 Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,
                         const Tensor& target);
 Tensor L1Loss(Context& ctx, const Tensor& prediction, const Tensor& target);

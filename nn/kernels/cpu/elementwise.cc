@@ -58,9 +58,21 @@ absl::Status Fill(CpuDevice& cpu, double value, Tensor& y) {
   return absl::OkStatus();
 }
 
-absl::Status SetValues(CpuDevice&, const std::vector<float>& values,
+template <typename T>
+void SetAll(const std::vector<double>& values, T* y) {
+  std::transform(values.begin(), values.end(), y,
+                 [](double value) { return static_cast<T>(value); });
+}
+
+absl::Status SetValues(CpuDevice&, const std::vector<double>& values,
                        Tensor& y) {
-  std::copy(values.begin(), values.end(), y.data<float>());
+  if (y.dtype() == DType::kF32) {
+    SetAll(values, y.data<float>());
+  } else if (y.dtype() == DType::kF64) {
+    SetAll(values, y.data<double>());
+  } else {
+    return DoesNotCompute("SetValues", y.dtype(), y.device());
+  }
   return absl::OkStatus();
 }
 

@@ -272,29 +272,42 @@ absl::Status Fill(const CudaOps& cuda, double value, Tensor& y) {
 // Numbers that are passed as a kernel's argument; the limit of arguments is
 // 4 KiB.
 struct FewValues {
-  float at[512];
+  double at[256];
 };
 
+template <typename T>
 __global__ void __launch_bounds__(kElementThreads)
-    SetValuesKernel(int count, FewValues values, float* y) {
+    SetValuesKernel(int count, FewValues values, T* y) {
   const int i = static_cast<int>(ThreadOfGrid());
-  if (i < count) y[i] = values.at[i];
+  if (i < count) y[i] = static_cast<T>(values.at[i]);
 }
 
-absl::Status SetValues(const CudaOps& cuda, const std::vector<float>& values,
-                       Tensor& y) {
-  constexpr std::size_t kFew = sizeof(FewValues) / sizeof(float);
-  float* to = Data<float>(y);
+template <typename T>
+absl::Status LaunchSetValues(const CudaOps& cuda,
+                             const std::vector<double>& values, T* to) {
+  constexpr std::size_t kFew = sizeof(FewValues) / sizeof(double);
   for (std::size_t begin = 0; begin < values.size(); begin += kFew) {
     const std::size_t count = std::min(kFew, values.size() - begin);
     FewValues few;
     std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(begin), count,
                 few.at);
-    TROUPE_RETURN_IF_ERROR(base::Launch(
-        "SetValues", SetValuesKernel, GridOf(static_cast<std::int64_t>(count)),
-        cuda.stream, static_cast<int>(count), few, to + begin));
+    TROUPE_RETURN_IF_ERROR(
+        base::Launch("SetValues", SetValuesKernel<T>,
+                     GridOf(static_cast<std::int64_t>(count)), cuda.stream,
+                     static_cast<int>(count), few, to + begin));
   }
   return absl::OkStatus();
+}
+
+absl::Status SetValues(const CudaOps& cuda, const std::vector<double>& values,
+                       Tensor& y) {
+  if (y.dtype() == DType::kF32) {
+    return LaunchSetValues(cuda, values, Data<float>(y));
+  }
+  if (y.dtype() == DType::kF64) {
+    return LaunchSetValues(cuda, values, Data<double>(y));
+  }
+  return DoesNotCompute("SetValues", y.dtype(), y.device());
 }
 
 // Copies elements as words of their size.

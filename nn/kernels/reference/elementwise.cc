@@ -84,11 +84,15 @@ absl::Status Fill(const ThisOp& op, double value, FixedOut y) {
   });
 }
 
-absl::Status SetValues(
-    const Op<absl::Status(const std::vector<float>&, FixedOut)>&,
-    const std::vector<float>& values, FixedOut y) {
-  std::copy(values.begin(), values.end(), y.tensor.data<float>());
-  return absl::OkStatus();
+template <typename ThisOp>
+absl::Status SetValues(const ThisOp& op, const std::vector<double>& values,
+                       FixedOut y) {
+  return ForFloating(op.name(), y.tensor.dtype(), [&](auto element) {
+    using T = decltype(element);
+    std::transform(values.begin(), values.end(), y.tensor.data<T>(),
+                   [](double value) { return Store<T>(value); });
+    return absl::OkStatus();
+  });
 }
 
 template <typename ThisOp>

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "nn/kernels/reference/reference_ops.h"
@@ -80,7 +81,7 @@ struct SoftmaxCrossEntropy {
 // Computes one counted row with class weights (null: all 1) and smoothing.
 template <typename T>
 void WeightedRow(const T* row, std::int64_t classes, std::int64_t target,
-                 const float* weights, double smoothing, double* stats,
+                 const double* weights, double smoothing, double* stats,
                  T* drow) {
   const auto weight = [&](std::int64_t c) {
     return weights ? weights[c] : 1.0;
@@ -111,6 +112,15 @@ void WeightedRow(const T* row, std::int64_t classes, std::int64_t target,
   }
 }
 
+// Returns the elements of `t`, f32 or f64; none if it is undefined.
+std::vector<double> AsF64(const Tensor& t) {
+  if (!t.defined()) return {};
+  if (t.dtype() == DType::kF64) {
+    return {t.data<double>(), t.data<double>() + t.numel()};
+  }
+  return {t.data<float>(), t.data<float>() + t.numel()};
+}
+
 struct WeightedCrossEntropy {
   template <typename T>
   static absl::Status Run(In logits_NC, In targets_N, FixedIn class_weights_C,
@@ -119,7 +129,7 @@ struct WeightedCrossEntropy {
     const std::int64_t N = logits_NC.dim(0), C = logits_NC.dim(1);
     TROUPE_RETURN_IF_ERROR(CheckTargets(targets_N, C, rule.ignore_index));
     const std::int64_t* target = targets_N.data<std::int64_t>();
-    const Tensor& weights = class_weights_C;
+    const std::vector<double> weights = AsF64(class_weights_C);
     double* counts = stats.data<double>();
     std::fill_n(counts, 3, 0.0);
     const T* logits = logits_NC.data<T>();
@@ -128,7 +138,7 @@ struct WeightedCrossEntropy {
       T* drow = dlogits ? dlogits + n * C : nullptr;
       if (target[n] != rule.ignore_index) {
         WeightedRow(logits + n * C, C, target[n],
-                    weights.defined() ? weights.data<float>() : nullptr,
+                    weights.empty() ? nullptr : weights.data(),
                     rule.label_smoothing, counts, drow);
       } else if (drow) {
         std::fill_n(drow, C, T{});

@@ -28,6 +28,18 @@ void AddElementWise(std::int64_t n, std::vector<OpCase>& all) {
                    },
                    /*element_wise=*/true});
   }
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    all.push_back({absl::StrCat("set_values_", DTypeName(dtype), size),
+                   {},
+                   {{{n}, Operand::Fill::kPoison, dtype, 0}},
+                   [n](Kernels& k, Inputs, Outputs out) {
+                     std::vector<double> values(n);
+                     for (std::int64_t i = 0; i < n; ++i) {
+                       values[i] = 0.1 * static_cast<double>(i + 1);
+                     }
+                     return k.SetValues(values, out[0]);
+                   }});
+  }
   all.push_back({"relu_in_place" + size,
                  {},
                  {x, x},

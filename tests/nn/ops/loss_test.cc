@@ -1,7 +1,9 @@
-// The memory into which cross entropy writes its gradient.
+// The memory into which cross entropy writes its gradient; targets with a
+// gradient; class weights.
 
 #include "nn/ops/loss.h"
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -110,6 +112,123 @@ TEST_F(CrossEntropyMemoryTest, AnOpThatKeepsItsOutputKeepsTheLogits) {
     return InputGradient(tape, x, stats);
   };
   EXPECT_EQ(gradient(false), gradient(true));
+}
+
+// Losses with a gradient of their target, too, or that refuse such a target.
+class TrackedTargetTest : public testing::Test {
+ protected:
+  struct NoSink : GradientSink {
+    void GradientComplete(Parameter&) override {}
+    void LastReaderDone(Parameter&) override {}
+  };
+  using PairLoss =
+      std::function<Tensor(Context&, const Tensor& x, const Tensor& t)>;
+
+  Tensor Draws(const char* name) {
+    return MakeTensor({3, 5}, DType::kF64, NormalDraws(name, 15),
+                      kernels_->allocator());
+  }
+  // Returns the gradients of x and of t; empty for those that are not tracked.
+  std::pair<std::vector<double>, std::vector<double>> Gradients(
+      const PairLoss& loss, bool tracks_x, bool tracks_t) {
+    Tape tape;
+    Context ctx(*kernels_, &tape);
+    const Tensor x = tracks_x ? tape.Watch(Draws("x")) : Draws("x");
+    const Tensor t = tracks_t ? tape.Watch(Draws("t")) : Draws("t");
+    const Tensor stats = ops::ScaleLoss(ctx, loss(ctx, x, t), 0.5);
+    EXPECT_TRUE(ctx.ok()) << ctx.status();
+    NoSink sink;
+    BackwardPass pass(tape, *kernels_, sink, BackwardPass::Mode::kWhole);
+    pass.Seed(stats);
+    absl::StatusOr<bool> more = true;
+    while (more.ok() && *more) more = pass.Next();
+    EXPECT_TRUE(more.ok()) << more.status();
+    return {tracks_x ? ValuesOf(tape.InputGrad(x)) : std::vector<double>(),
+            tracks_t ? ValuesOf(tape.InputGrad(t)) : std::vector<double>()};
+  }
+
+  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
+  const std::pair<const char*, PairLoss> differences_[5] = {
+      {"mse", ops::MeanSquaredError},
+      {"l1_loss", ops::L1Loss},
+      {"huber_loss",
+       [](Context& ctx, const Tensor& x, const Tensor& t) {
+         return ops::HuberLoss(ctx, x, t, 0.7);
+       }},
+      {"smooth_l1_loss",
+       [](Context& ctx, const Tensor& x, const Tensor& t) {
+         return ops::SmoothL1Loss(ctx, x, t, 0.3);
+       }},
+      {"smooth_l1_loss of beta 0",
+       [](Context& ctx, const Tensor& x, const Tensor& t) {
+         return ops::SmoothL1Loss(ctx, x, t, 0);
+       }},
+  };
+};
+
+TEST_F(TrackedTargetTest, GetsTheGradientOfThePredictionNegated) {
+  for (const auto& [name, loss] : differences_) {
+    SCOPED_TRACE(name);
+    const std::vector<double> want = Gradients(loss, true, false).first;
+    ASSERT_EQ(want.size(), 15u);
+    std::vector<double> negated = want;
+    for (double& value : negated) value = -value;
+    const auto both = Gradients(loss, true, true);
+    EXPECT_EQ(both.first, want);
+    EXPECT_EQ(both.second, negated);
+    EXPECT_EQ(Gradients(loss, false, true).second, negated);
+  }
+}
+
+TEST_F(TrackedTargetTest, OfTheSameTensorCancels) {
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  const Tensor x = tape.Watch(Draws("x"));
+  const Tensor stats =
+      ops::MeanSquaredError(ctx, ops::Tanh(ctx, x), ops::Tanh(ctx, x));
+  ASSERT_TRUE(ctx.ok()) << ctx.status();
+  NoSink sink;
+  BackwardPass pass(tape, *kernels_, sink, BackwardPass::Mode::kWhole);
+  pass.Seed(stats);
+  absl::StatusOr<bool> more = true;
+  while (more.ok() && *more) more = pass.Next();
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_EQ(ValuesOf(tape.InputGrad(x)), std::vector<double>(15, 0.0));
+}
+
+TEST_F(TrackedTargetTest, IsRefusedByName) {
+  for (const double pos_weight : {1.0, 3.0}) {
+    Tape tape;
+    Context ctx(*kernels_, &tape);
+    const Tensor x = Draws("x"), t = tape.Watch(Draws("t"));
+    EXPECT_FALSE(ops::BceWithLogits(ctx, x, t, pos_weight).defined());
+    EXPECT_EQ(ctx.status(), absl::InvalidArgumentError(
+                                "bce_with_logits has no gradient for its "
+                                "target f64[3, 5], which is tracked: pass "
+                                "target.Detached()"));
+  }
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  const Tensor x = tape.Watch(Draws("x")), t = tape.Watch(Draws("t"));
+  EXPECT_TRUE(ops::BceWithLogits(ctx, x, t.Detached()).defined());
+}
+
+// The count of a cross entropy is a sum of class weights.
+TEST(ClassWeights, HaveTheDigitsOfTheLogits) {
+  const auto kernels = CreateReferenceKernels();
+  ops::CrossEntropyOptions options;
+  options.class_weights = {0.1, 0.7};
+  for (const DType dtype : {DType::kF64, DType::kF32, DType::kBF16}) {
+    Context ctx(*kernels);
+    const Tensor logits =
+        MakeTensor({1, 2}, dtype, {0, 0}, kernels->allocator());
+    const Tensor labels = Tensor::Zeros({1}, DType::kI64, kernels->allocator());
+    const Tensor stats = ops::SoftmaxCrossEntropy(ctx, logits, labels, options);
+    ASSERT_TRUE(ctx.ok()) << ctx.status();
+    EXPECT_EQ(ValuesOf(stats)[ops::kLossCount],
+              dtype == DType::kF64 ? 0.1 : static_cast<double>(0.1f))
+        << DTypeName(dtype);
+  }
 }
 
 }  // namespace

@@ -252,7 +252,7 @@ void AddLossScale(double skipped_steps, bool dynamic,
          Tensor state =
              Tensor::Empty(out[1].shape(), DType::kF32, k.allocator());
          TROUPE_RETURN_IF_ERROR(
-             k.SetValues({512, 1, static_cast<float>(skipped_steps)}, state));
+             k.SetValues({512, 1, static_cast<double>(skipped_steps)}, state));
          TROUPE_RETURN_IF_ERROR(k.Copy(state, out[1]));
          LossScaleRule rule = LossScaleRule::Fixed();
          if (dynamic) rule = {/*growth_interval=*/3};
