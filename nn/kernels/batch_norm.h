@@ -13,7 +13,12 @@
 //
 // `relu`: y = max(., 0), and backward masks dy by it, recomputing the value
 // from x. Sums of squares in f64 keep the variance of f32 and 16-bit numbers
-// exact to f32 up to means of 10^4 standard deviations.
+// exact to f32 up to means of 10^4 standard deviations. Those of f64 numbers
+// would not be exact to f64, so these have a second pass:
+//
+//   status = kernels.BatchNormSquares(x, sums, squares);  // around the mean
+//   // all ranks add up their `squares`; rule.centered is true
+//   status = kernels.BatchNormStats(squares, rule, ...);
 
 #ifndef NN_KERNELS_BATCH_NORM_H_
 #define NN_KERNELS_BATCH_NORM_H_
@@ -27,11 +32,19 @@ struct BatchNormRule {
   // Weight of the new statistics in the running ones. Below 0: running
   // statistics are averages over all batches.
   double momentum = 0.1;
+  // Whether the second sums are those of (x - mean)^2, not of x^2.
+  bool centered = false;
 };
 
 struct BatchNormKernels {
   // sums = {sums of x, sums of x^2, number of rows}.
   Op<absl::Status(In x, FixedOut sums)> BatchNormSums{"BatchNormSums"};
+
+  // squares = {sums of x, sums of (x - mean)^2, number of rows} of these rows,
+  // with the means of the rows of `sums`, which may be more. f64 alone, where it
+  // is computed (`reference`): others need no second pass.
+  Op<absl::Status(In x, FixedIn sums, FixedOut squares)> BatchNormSquares{
+      "BatchNormSquares"};
 
   // Computes statistics from `sums`, with the variance divided by the number of
   // rows. If running_mean (f32 or f64 [C]) is defined, it and running_var of
@@ -74,10 +87,10 @@ struct BatchNormKernels {
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = BatchNormKernels;
-    VisitOps<K>(visit, &K::BatchNormSums, &K::BatchNormStats,
-                &K::BatchNormRunningStats, &K::BatchNormForward,
-                &K::BatchNormBackwardSums, &K::BatchNormBackwardInput,
-                &K::BatchNormBackwardWeight);
+    VisitOps<K>(visit, &K::BatchNormSums, &K::BatchNormSquares,
+                &K::BatchNormStats, &K::BatchNormRunningStats,
+                &K::BatchNormForward, &K::BatchNormBackwardSums,
+                &K::BatchNormBackwardInput, &K::BatchNormBackwardWeight);
   }
 };
 

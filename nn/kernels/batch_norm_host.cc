@@ -13,11 +13,12 @@ absl::Status Refuse(const ThisOp& op, const Tensor& running) {
 }
 
 template <typename T>
-void Track(const double* sums, std::int64_t channels, double weight, T* mean,
-           T* var) {
+void Track(const double* sums, std::int64_t channels, bool centered,
+           double weight, T* mean, T* var) {
   const double rows = sums[2 * channels];
   for (std::int64_t c = 0; c < channels; ++c) {
-    const BatchMoments batch = MomentsOf(sums[c], sums[channels + c], rows);
+    const BatchMoments batch =
+        MomentsOf(sums[c], sums[channels + c], rows, centered);
     mean[c] = static_cast<T>(Towards(mean[c], batch.mean, weight));
     var[c] = static_cast<T>(Towards(var[c], batch.unbiased_var, weight));
   }
@@ -32,7 +33,8 @@ absl::Status Stats(const ThisOp& op, FixedIn all, const BatchNormRule& rule,
   double* stat = stats.tensor.template data<double>();
   const double rows = sums[2 * channels];
   for (std::int64_t c = 0; c < channels; ++c) {
-    const BatchMoments batch = MomentsOf(sums[c], sums[channels + c], rows);
+    const BatchMoments batch =
+        MomentsOf(sums[c], sums[channels + c], rows, rule.centered);
     stat[c] = batch.mean;
     stat[channels + c] = RstdOf(batch.var, rule.eps);
   }
@@ -42,9 +44,11 @@ absl::Status Stats(const ThisOp& op, FixedIn all, const BatchNormRule& rule,
   const double weight =
       WeightOfBatch(rule.momentum, static_cast<double>(batches));
   if (mean.dtype() == DType::kF32) {
-    Track(sums, channels, weight, mean.data<float>(), var.data<float>());
+    Track(sums, channels, rule.centered, weight, mean.data<float>(),
+          var.data<float>());
   } else if (mean.dtype() == DType::kF64) {
-    Track(sums, channels, weight, mean.data<double>(), var.data<double>());
+    Track(sums, channels, rule.centered, weight, mean.data<double>(),
+          var.data<double>());
   } else {
     return Refuse(op, mean);
   }

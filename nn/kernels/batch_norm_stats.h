@@ -24,12 +24,15 @@ struct BatchMoments {
   double mean, var, unbiased_var;
 };
 
-// Returns the moments of `rows` rows; zeros if there are none.
+// Returns the moments of `rows` rows; zeros if there are none. `squares` is the
+// sum of (x - mean)^2 if `is_centered`, otherwise of x^2.
 TROUPE_HOST_DEVICE inline BatchMoments MomentsOf(double sum, double squares,
-                                                 double rows) {
+                                                 double rows,
+                                                 bool is_centered = false) {
   if (rows == 0) return {0, 0, 0};
   const double mean = sum / rows;
-  double centered = squares - sum * mean;  // rounding may leave it below 0
+  double centered = is_centered ? squares : squares - sum * mean;
+  // Rounding may leave it below 0.
   centered = centered < 0 ? 0 : centered;
   const double divisor = rows > 1 ? rows - 1 : 1;
   return {mean, centered / rows, centered / divisor};

@@ -149,6 +149,12 @@ absl::Status CheckOperands(const Tensor& x, const Tensor& w, const Tensor& b,
   return absl::OkStatus();
 }
 
+// Adds up the sums of this rank and of its peers.
+absl::Status AddUp(const BatchNormCall& call, const Tensor& sums) {
+  if (call.peers == nullptr) return absl::OkStatus();
+  return call.peers->AllReduce(ReduceOp::kSum, sums);
+}
+
 // Sums x over this rank's rows and its peers', then computes the statistics.
 absl::Status BatchStats(Context& ctx, const RunningStats& running,
                         const BatchNormOptions& options, BatchNormCall& call) {
@@ -162,10 +168,15 @@ absl::Status BatchStats(Context& ctx, const RunningStats& running,
   }
   TROUPE_ASSIGN_OR_RETURN(Tensor sums, EmptySums(kernels, rows.dim(1)));
   TROUPE_RETURN_IF_ERROR(kernels.BatchNormSums(rows, sums));
-  if (call.peers != nullptr) {
-    TROUPE_RETURN_IF_ERROR(call.peers->AllReduce(ReduceOp::kSum, sums));
+  TROUPE_RETURN_IF_ERROR(AddUp(call, sums));
+  BatchNormRule rule = {options.eps, options.momentum.value_or(-1)};
+  if (rows.dtype() == DType::kF64) {
+    TROUPE_ASSIGN_OR_RETURN(Tensor squares, EmptySums(kernels, rows.dim(1)));
+    TROUPE_RETURN_IF_ERROR(kernels.BatchNormSquares(rows, sums, squares));
+    TROUPE_RETURN_IF_ERROR(AddUp(call, squares));
+    rule.centered = true;
+    sums = std::move(squares);
   }
-  const BatchNormRule rule = {options.eps, options.momentum.value_or(-1)};
   RunningStats moving = ctx.updates_buffers() ? running : RunningStats();
   return kernels.BatchNormStats(sums, rule, call.stats, moving.mean, moving.var,
                                 moving.num_batches);

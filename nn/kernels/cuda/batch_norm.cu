@@ -119,7 +119,8 @@ __global__ void __launch_bounds__(kStatsThreads)
           : 0;
   __syncthreads();  // all threads have read the counter
   for (std::int64_t c = threadIdx.x; c < C; c += kStatsThreads) {
-    const BatchMoments batch = MomentsOf(sums[c], sums[C + c], rows);
+    const BatchMoments batch =
+        MomentsOf(sums[c], sums[C + c], rows, rule.centered);
     stats[c] = batch.mean;
     stats[C + c] = RstdOf(batch.var, rule.eps);
     if (!tracks) continue;

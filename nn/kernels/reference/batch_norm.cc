@@ -46,6 +46,26 @@ struct BatchNormSums {
   }
 };
 
+struct BatchNormSquares {
+  template <typename T>
+  static absl::Status Run(In x, FixedIn sums, Tensor& squares) {
+    const std::int64_t R = x.dim(0), C = x.dim(1);
+    const double* all = sums.tensor.data<double>();
+    double* sum = squares.data<double>();
+    for (std::int64_t c = 0; c < C; ++c) {
+      const double mean = all[2 * C] > 0 ? all[c] / all[2 * C] : 0;
+      sum[c] = sum[C + c] = 0;
+      for (std::int64_t r = 0; r < R; ++r) {
+        const double value = Load(x.data<T>()[r * C + c]);
+        sum[c] += value;
+        sum[C + c] += (value - mean) * (value - mean);
+      }
+    }
+    sum[2 * C] = static_cast<double>(R);
+    return absl::OkStatus();
+  }
+};
+
 struct BatchNormForward {
   template <typename T>
   static absl::Status Run(In x, In stats, In w, In b, In residual, bool relu,
@@ -130,6 +150,7 @@ struct BatchNormBackwardWeight {
 template <>
 void BindFamily(BatchNormKernels& ops) {
   BindFloating<BatchNormSums>(ops.BatchNormSums);
+  BindFloating<BatchNormSquares>(ops.BatchNormSquares);
   BindFloating<BatchNormForward>(ops.BatchNormForward);
   BindFloating<BatchNormBackwardSums>(ops.BatchNormBackwardSums);
   BindFloating<BatchNormBackwardInput>(ops.BatchNormBackwardInput);
