@@ -241,6 +241,14 @@ void PlanInputs(const Between& between, StagePlan& plan) {
   }
 }
 
+// Returns whether replicas of the module change its buffers differently.
+bool HasOwnBuffers(nn::Module& module) {
+  const std::vector<nn::Buffer*> buffers = module.Buffers();
+  return std::any_of(
+      buffers.begin(), buffers.end(),
+      [](const nn::Buffer* buffer) { return buffer->same_along != "dp"; });
+}
+
 // Runs one stage on shapes and replaces `between` by its outputs. Appends to
 // `trained` whether each parameter is trained.
 absl::Status PlanStage(const nn::ModelFactory& factory,
@@ -267,6 +275,7 @@ absl::Status PlanStage(const nn::ModelFactory& factory,
   plan.output_dtype = outputs[0].dtype();
   plan.flops = record.flops();
   plan.layer_axes = record.axes;
+  plan.shares_buffers = HasOwnBuffers(*module);
   const StageParameters parameters(*module, record);
   for (std::size_t i = 0; i < parameters.all.size(); ++i) {
     const nn::Parameter* const parameter = parameters.all[i];
@@ -346,6 +355,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
     TROUPE_RETURN_IF_ERROR(PlanStage(factory, plan.cuts, stage, device, between,
                                      plan.stages.back(),
                                      trained.emplace_back()));
+    plan.stages.back().shares_buffers &= plan.mesh.dp() > 1;
   }
   TROUPE_RETURN_IF_ERROR(CheckModelEnds(between));
   FillBuckets({options.buckets, options.grad_dtype}, std::move(trained),

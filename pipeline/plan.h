@@ -115,6 +115,9 @@ struct StagePlan {
   // Axes of the mesh along which its layers communicate in the middle of a
   // forward. If there are any, compute actions keep the order of the table.
   std::vector<std::string> layer_axes;
+  // Whether all replicas take the buffers of the first one before an evaluation
+  // and a checkpoint: there are several, whose buffers differ.
+  bool shares_buffers = false;
   // Names in order of first use in the forward; then those that it never uses.
   std::vector<std::string> parameters;
   std::vector<std::int64_t> parameter_elems;
@@ -176,6 +179,9 @@ struct Plan : PlanChoices {
   const RankPlan& RankPlanOf(int rank) const {
     return ranks[mesh.CoordOf(rank, kPpAxis)];
   }
+  // Returns whether replicas of the rank take buffers from its group
+  // (StagePlan::shares_buffers).
+  bool SharesBuffers(int rank) const;
   Placement placement() const;
   // Returns the number of elements in the model's parameters; a parameter that
   // several stages share counts once.

@@ -175,6 +175,10 @@ absl::Status CheckStage(const Plan& plan, std::size_t number) {
     return Bad(absl::StrCat(field, ".parameter_elems"),
                "has another size than parameters");
   }
+  if (stage.shares_buffers && plan.mesh.dp() == 1) {
+    return Bad(absl::StrCat(field, ".shares_buffers"),
+               "is set, but there is one replica");
+  }
   std::set<absl::string_view> names;
   for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
     const std::string name = absl::StrCat(field, ".parameters[", i, "]");

@@ -43,14 +43,24 @@ std::string LabelOf(const OrderedJson& a, const OrderedJson& b,
   return left.empty() || left != name(b) ? absl::StrCat(number) : left;
 }
 
+// Returns a field of a plan's text, which leaves out flags that are not set.
+OrderedJson FieldOf(const OrderedJson& object, const std::string& key) {
+  return object.contains(key) ? object[key] : OrderedJson(false);
+}
+
 // Recurses as deep as a plan's text is, which is less than kPlanDepthMax.
 void Compare(const std::string& path, const OrderedJson& a,
              const OrderedJson& b, std::vector<std::string>& lines) {
   if (a == b) return;
   if (a.is_object() && b.is_object()) {
     for (const auto& [key, value] : a.items()) {
-      Compare(path.empty() ? key : absl::StrCat(path, ".", key), value, b[key],
-              lines);
+      Compare(path.empty() ? key : absl::StrCat(path, ".", key), value,
+              FieldOf(b, key), lines);
+    }
+    for (const auto& [key, value] : b.items()) {
+      if (a.contains(key)) continue;
+      Compare(path.empty() ? key : absl::StrCat(path, ".", key),
+              FieldOf(a, key), value, lines);
     }
   } else if (a.is_array() && b.is_array() && a.size() == b.size()) {
     for (std::size_t i = 0; i < a.size(); ++i) {

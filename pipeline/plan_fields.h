@@ -8,7 +8,8 @@
 //
 // A new field of a plan is a line in VisitFields(). Texts of earlier versions
 // do not have it: declare it as Later(), and let the default of its member
-// stand for how a job was before there was the field.
+// stand for how a job was before there was the field. A bool that few plans set
+// is a Flag().
 
 #ifndef PIPELINE_PLAN_FIELDS_H_
 #define PIPELINE_PLAN_FIELDS_H_
@@ -36,6 +37,9 @@ struct PlanField {
   const char* name;
   // Whether the first version of the format did not have it.
   bool is_later = false;
+  // Whether the text has it, a bool, only if it is true: texts and hashes of
+  // plans that it does not concern stay as they were.
+  bool is_flag = false;
   // Range of an integer, within that of its type.
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
@@ -68,6 +72,7 @@ struct PlanField {
 
 constexpr PlanField Named(const char* name) { return {name}; }
 constexpr PlanField Later(const char* name) { return {name, true}; }
+constexpr PlanField Flag(const char* name) { return {name, true, true}; }
 
 // Parameter of a stage as the text has it.
 struct ParameterEntry {
@@ -151,6 +156,7 @@ void VisitFields(Visitor&& visit, T& stage) {
   visit(Named("flops"), stage.flops);
   visit(Later("layer_axes").Entries(kMeshAxesMax).Letters(kAxisNameMax),
         stage.layer_axes);
+  visit(Flag("shares_buffers"), stage.shares_buffers);
   visit(Named("parameters"), parameters);
   visit(Named("buckets").Entries(kActionIndexMax), stage.buckets);
   visit(Named("frozen"), stage.frozen);

@@ -26,15 +26,21 @@ void AddReplicas(const Plan& plan, std::vector<PlanGroup>& groups) {
 void AddLayers(const Plan& plan, std::vector<PlanGroup>& groups) {
   const Mesh& mesh = plan.mesh;
   std::set<std::string> axes;
+  bool shares_buffers = false;
   for (const StagePlan& stage : plan.stages) {
     axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
+    shares_buffers |= stage.shares_buffers;
   }
+  const std::string dp = "dp";
+  const bool for_buffers_alone = shares_buffers && axes.insert(dp).second;
   for (const std::string& axis : axes) {
     if (mesh.SizeOf(axis) == 1) continue;
     PlanGroup group;
     group.id = GroupAlong(mesh.AxisNumber(axis));
     group.layer_axis = axis;
-    group.name = absl::StrCat("layers along ", axis);
+    group.name = axis == dp && for_buffers_alone
+                     ? "buffers of replicas"
+                     : absl::StrCat("layers along ", axis);
     for (int rank = 0; rank < mesh.size(); ++rank) {
       if (mesh.CoordOf(rank, axis) != 0) continue;
       group.ranks = mesh.Group(rank, axis);

@@ -28,9 +28,9 @@ namespace troupe::pipeline {
 
 struct PlanGroup {
   GroupId id = GroupId::kWorld;
-  // Axis along which layers communicate in it (StagePlan::layer_axes). Empty:
-  // it belongs to the collectives of tables, whose rows name `id`
-  // (pipeline/action_rules.h).
+  // Axis along which layers communicate in it (StagePlan::layer_axes), or
+  // replicas share buffers (StagePlan::shares_buffers). Empty: it belongs to
+  // the collectives of tables, whose rows name `id` (pipeline/action_rules.h).
   std::string layer_axis;
   std::string name;        // name in errors
   std::vector<int> ranks;  // ranks of the job, by rank of the group
@@ -41,8 +41,9 @@ struct PlanGroup {
 };
 
 // Returns the group of all ranks; one for the replicas of each stage; those of
-// layers, along each axis that they use and that has more than one rank; and
-// one for each tie between ranks, in each replica.
+// layers, along each axis that they use and that has more than one rank, and
+// along dp if replicas share buffers; and one for each tie between ranks, in
+// each replica.
 std::vector<PlanGroup> GroupsOf(const Plan& plan);
 
 }  // namespace troupe::pipeline

@@ -1,6 +1,7 @@
 #include "pipeline/plan_json.h"
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,9 @@ class Writer {
  public:
   template <class T>
   void operator()(const PlanField& field, const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      if (field.is_flag && !value) return;
+    }
     json_[field.name] = JsonOf(value);
   }
   void Flat(const std::optional<nn::LossScaleRule>& value) {

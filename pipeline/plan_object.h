@@ -33,6 +33,10 @@ class PlanObject {
   // `path`: that of the object, empty for the whole text. `json` outlives it.
   PlanObject(const Json& json, std::string path, PlanVersion version);
 
+  // Whether the text has the field.
+  bool Has(const char* name) const {
+    return json_.is_object() && json_.contains(name);
+  }
   // Whether to read a field that the first version did not have; false if an
   // earlier version wrote none.
   bool HasLater(const char* name) const {

@@ -64,6 +64,7 @@ class Reader {
     template <class T>
     void operator()(const PlanField& field, T& value) const {
       if (field.is_later && !object_.HasLater(field.name)) return;
+      if (field.is_flag && !object_.Has(field.name)) return;
       const Json* const json = object_.Take(field.name);
       if (json == nullptr) return;
       object_.Keep(

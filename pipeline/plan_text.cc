@@ -1,5 +1,7 @@
 // Plan::ToString, and accessors of plans and stages.
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -63,7 +65,8 @@ std::string StageText(const Plan& plan, const std::vector<Tie>& ties,
       &text, ": ", stage.input.ToString(), MoreInputsText(stage), " -> ",
       stage.output.ToString(), ", ", stage.parameters.size(), " parameters in ",
       stage.buckets.size(), " bucket(s)",
-      plan.ranks[stage.place.pp].reduce_inline ? ", reduced inline" : "", "\n");
+      plan.ranks[stage.place.pp].reduce_inline ? ", reduced inline" : "",
+      stage.shares_buffers ? ", buffers of the first replica" : "", "\n");
   for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
     absl::StrAppend(
         &text, "  bucket ", k,
@@ -107,6 +110,12 @@ absl::StatusOr<nn::StashedTensors> StagePlan::SkipsOn(nn::Device device) const {
         nn::Tensor::Meta(skip.spec.shape, skip.spec.dtype, device)));
   }
   return stashed;
+}
+
+bool Plan::SharesBuffers(int rank) const {
+  const std::vector<int> own = StagesOf(rank);
+  return std::any_of(own.begin(), own.end(),
+                     [&](int stage) { return stages[stage].shares_buffers; });
 }
 
 Placement Plan::placement() const {

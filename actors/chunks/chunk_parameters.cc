@@ -132,10 +132,19 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     }
   }
   FindShared();
-  buffers_ = module.Buffers();
-  TROUPE_RETURN_IF_ERROR(nn::BindBuffers(buffers_, *setup_.kernels));
+  TROUPE_RETURN_IF_ERROR(AddBuffers(module));
   const nn::WeightFile* const weights = setup_.spec->init.weights.get();
   return weights == nullptr ? absl::OkStatus() : ReadWeights(*weights);
+}
+
+absl::Status ChunkParameters::AddBuffers(nn::Module& module) {
+  buffers_ = module.Buffers();
+  if (!setup_.plan->stages[setup_.stage].shares_buffers) {
+    return nn::BindBuffers(buffers_, *setup_.kernels);
+  }
+  TROUPE_ASSIGN_OR_RETURN(shared_buffers_,
+                          nn::BindBuffersInBlocks(buffers_, *setup_.kernels));
+  return absl::OkStatus();
 }
 
 void ChunkParameters::FindShared() {

@@ -135,6 +135,12 @@ class ChunkParameters {
   // tensor that is missing or of another shape.
   absl::Status Restore(const Checkpoint& checkpoint, double updates);
 
+  // Returns the memory of the buffers that replicas share
+  // (pipeline::StagePlan::shares_buffers): one block for each dtype.
+  const std::vector<nn::Tensor>& shared_buffers() const {
+    return shared_buffers_;
+  }
+
   // The arenas are in the order of the dtypes' first buckets. A model of one
   // dtype has one.
   int num_arenas() const { return static_cast<int>(parts_.size()); }
@@ -165,6 +171,7 @@ class ChunkParameters {
   // Returns whether the plan never needs the whole gradient of a parameter.
   bool AllowsRows() const;
   absl::Status Init(nn::Module& module);
+  absl::Status AddBuffers(nn::Module& module);
   // Adds the parameters of one dtype. `copied`: numbers of the buckets that an
   // earlier stage has too.
   absl::Status AddPart(const std::vector<std::vector<nn::Parameter*>>& buckets,
@@ -210,6 +217,7 @@ class ChunkParameters {
   std::set<std::string> copies_;  // parameters that an earlier stage saves
   std::vector<nn::Parameter*> used_twice_;  // each keeps a gradient per use
   std::vector<nn::Buffer*> buffers_;
+  std::vector<nn::Tensor> shared_buffers_;
 };
 
 }  // namespace troupe::actors

@@ -20,8 +20,14 @@
 namespace troupe::actors {
 
 // A prediction runs like an evaluation, but returns the model's output in place
-// of a loss.
-enum class StepKind : std::uint8_t { kTrain, kEvaluate, kPredict };
+// of a loss. kShareBuffers is no step: between steps, replicas take the first
+// one's buffers (actors/engine/share_buffers.h).
+enum class StepKind : std::uint8_t {
+  kTrain,
+  kEvaluate,
+  kPredict,
+  kShareBuffers
+};
 
 using StepBatches = std::vector<data::Batch>;  // a rank's micro-batches
 

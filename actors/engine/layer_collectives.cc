@@ -25,18 +25,21 @@ comm::ReduceOp OpOf(nn::ReduceOp op) {
 
 absl::Status LayerCollectives::AllReduce(nn::ReduceOp op,
                                          const nn::Tensor& range) {
+  return Run(comm::AllReduce(OpOf(op), range));
+}
+
+absl::Status LayerCollectives::Run(const comm::Collective& collective) {
   const base::Event ready = nn::Record(*kernels_, nn::Queue::kCompute);
   if (on_device_) {
-    TROUPE_ASSIGN_OR_RETURN(
-        const base::Event done,
-        comm_->Start(comm::AllReduce(OpOf(op), range), ready));
+    TROUPE_ASSIGN_OR_RETURN(const base::Event done,
+                            comm_->Start(collective, ready));
     nn::Wait(*kernels_, nn::Queue::kCompute, done);
     return absl::OkStatus();
   }
   // Threads of the host move the data, so it must be complete.
   while (!ready.ready()) wait_->AwaitNews();
   TROUPE_RETURN_IF_ERROR(ready.status());
-  return wait_->RunInline(*comm_, comm::AllReduce(OpOf(op), range));
+  return wait_->RunInline(*comm_, collective);
 }
 
 }  // namespace troupe::actors

@@ -1,5 +1,6 @@
 #include "actors/engine/rank_device.h"
 
+#include <cstddef>
 #include <utility>
 
 #include "base/check.h"
@@ -32,6 +33,13 @@ nn::Queue RankDevice::update_queue() const {
 
 void RankDevice::UseRanges(const std::vector<nn::Tensor>& reduced) {
   if (reduces_on_device_) options_.groups->Of(GroupId::kDp).UseRanges(reduced);
+}
+
+LayerCollectives* RankDevice::Along(absl::string_view axis) const {
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (axes_[i].axis == axis) return layer_collectives_[i].get();
+  }
+  return nullptr;
 }
 
 QueueWork* RankDevice::AddWork(int axis) {

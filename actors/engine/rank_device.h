@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "actors/engine/layer_collectives.h"
 #include "actors/engine/queue_work.h"
@@ -54,6 +55,8 @@ class RankDevice {
   bool reduces_on_device() const { return reduces_on_device_; }
   // Returns the collectives of layers, by axis.
   absl::Span<const nn::AxisCollectives> axes() const { return axes_; }
+  // Returns those along one axis; null if the rank has no such group.
+  LayerCollectives* Along(absl::string_view axis) const;
   // Registers the memory that is reduced with the replicas' group, if
   // collectives run on the device (Communicator::UseRanges). Call it with an
   // empty list before that memory is freed.

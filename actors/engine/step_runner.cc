@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/chunks/memory_holders.h"
 #include "actors/engine/actions/actions.h"
+#include "actors/engine/share_buffers.h"
 #include "actors/engine/snapshot.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
@@ -183,6 +184,11 @@ absl::Status StepRunner::WithHolders(const absl::Status& exhausted) const {
       exhausted.message(), ". The rank's memory: ", holders.ToString(),
       ". More micro-batches, or modules that are recomputed, need "
       "less"));
+}
+
+absl::Status StepRunner::ShareBuffers(std::int64_t step) {
+  TROUPE_RETURN_IF_ERROR(FinishTail());
+  return actors::ShareBuffers(*parts_, step);
 }
 
 absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(std::int64_t step) {

@@ -84,12 +84,14 @@ struct Evaluated {
 };
 
 // Asks the holder of a shard to copy it in its state after `step` steps, and to
-// keep the copy until SaveShard.
+// keep the copy until SaveShard. If replicas share buffers, all ranks are asked
+// and share them first; those with `copies` false do no more. Each answers.
 struct TakeSnapshot {
   std::int32_t generation = 0;
   std::int64_t step = 0;
+  bool copies = true;
   static constexpr char kName[] = "troupe.take_snapshot";
-  auto fields() { return std::tie(generation, step); }
+  auto fields() { return std::tie(generation, step, copies); }
 };
 struct SnapshotTaken {
   std::int32_t generation = 0;
@@ -199,7 +201,8 @@ struct Loaded {
   std::vector<StepBatches> steps;
 };
 
-// Asks the compute strand to run these steps, in order.
+// Asks the compute strand to run these steps, in order. kShareBuffers has none:
+// `first` is the number of steps before it.
 struct RunSteps {
   StepKind kind = StepKind::kTrain;
   std::int64_t first = 0;

@@ -162,6 +162,14 @@ absl::Status ComputeState::RunQueue() {
 absl::Status ComputeState::RunFront() {
   RunSteps front = std::move(queue_.front());
   queue_.pop_front();
+  if (front.kind == StepKind::kShareBuffers) {
+    TROUPE_RETURN_IF_ERROR(runner_->ShareBuffers(front.first));
+    StepsDone done;
+    done.kind = front.kind;
+    done.first = front.first;
+    self_->send(peers_->rank, std::move(done));
+    return absl::OkStatus();
+  }
   Run run;
   run.done.kind = front.kind;
   run.done.first = front.first;

@@ -143,6 +143,10 @@ void RankState::Dispatch() {
 
 void RankState::OnStepsDone(const StepsDone& done) {
   --runs_;
+  if (done.kind == StepKind::kShareBuffers) {
+    OnBuffersShared();
+    return;
+  }
   if (done.kind == StepKind::kEvaluate) {
     OnBatchesEvaluated(done);
     return;
@@ -169,7 +173,24 @@ void RankState::OnEvaluate(const Evaluate& evaluate) {
   options.ahead_max = context_->spec->prefetch_steps;
   options.run_steps_max = 1;  // each run sends an Alive
   evaluation_.emplace(options);
+  ShareBuffers(evaluate.step);
   LoadAhead(StepKind::kEvaluate);
+}
+
+bool RankState::ShareBuffers(std::int64_t step) {
+  if (!context_->plan->SharesBuffers(context_->rank)) return false;
+  RunSteps run;
+  run.kind = StepKind::kShareBuffers;
+  run.first = step;
+  ++runs_;
+  self_->send(strands_.compute, std::move(run));
+  return true;
+}
+
+void RankState::OnBuffersShared() {
+  if (taking_) CopyShard(*std::exchange(taking_, std::nullopt));
+  Dispatch();
+  if (evaluation_) EndEvaluationIfDone();
 }
 
 void RankState::OnBatchesEvaluated(const StepsDone& done) {
@@ -199,6 +220,19 @@ void RankState::EndEvaluationIfDone() {
 
 void RankState::OnTakeSnapshot(const TakeSnapshot& take) {
   if (!IsCurrent(take.generation)) return;
+  if (ShareBuffers(take.step)) {
+    taking_ = take;
+  } else {
+    CopyShard(take);
+  }
+}
+
+void RankState::CopyShard(const TakeSnapshot& take) {
+  if (!take.copies) {
+    self_->send(supervisor_,
+                SnapshotTaken{context_->generation, context_->rank, take.step});
+    return;
+  }
   trace_->Note(TraceKind::kCheckpoint, TracePhase::kBegin, take.step, "copy");
   self_
       ->request(strands_.compute, ActorTimeout(context_->spec->timeout),

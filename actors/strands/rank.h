@@ -4,7 +4,8 @@
 // Takes  Grant {until}              from the supervisor: credits
 //        StepsDone                  from its compute strand
 //        Evaluate {step}            -> Evaluated to the supervisor
-//        TakeSnapshot {step}        -> SnapshotTaken to the supervisor
+//        TakeSnapshot {step}        -> SnapshotTaken to the supervisor, after
+//                                      replicas have shared their buffers
 //        SaveShard {step, folder}   -> WriteShard to its checkpoint writer
 //        AskWaits                   -> RankWaits to the sender
 //        EndRank                    from the supervisor: the job has ended
@@ -76,6 +77,13 @@ class RankState {
   void Dispatch();
   void OnBatchesEvaluated(const StepsDone& done);
   void EndEvaluationIfDone();
+  // Makes the replicas of this rank take the first one's buffers, if the plan
+  // says so; OnBuffersShared() follows. Returns false if there is nothing to
+  // share.
+  bool ShareBuffers(std::int64_t step);
+  void OnBuffersShared();
+  // Copies the rank's shard, if it holds one, and reports.
+  void CopyShard(const TakeSnapshot& take);
   void EndStrands(const absl::Status& status);
   void Fail(const std::string& actor, const absl::Status& status);
   // Sets RankWaits::doing and busy of a rank that has failed, or whose compute
@@ -103,7 +111,8 @@ class RankState {
   double sum_ = 0, count_ = 0, correct_ = 0;
   std::int64_t targets_ = 0;  // Evaluated::targets so far
 
-  SnapshotPtr snapshot_;  // kept until SaveShard
+  std::optional<TakeSnapshot> taking_;  // waits until buffers are shared
+  SnapshotPtr snapshot_;                // kept until SaveShard
 };
 
 RankActor::behavior_type RankBehavior(RankState::Self self,

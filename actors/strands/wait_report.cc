@@ -43,6 +43,19 @@ std::int64_t Nanos(WaitReport::TimePoint since, WaitReport::TimePoint now) {
              .count());
 }
 
+std::string DoingAt(const StepPosition::Place& place) {
+  switch (place.kind) {
+    case StepKind::kTrain:
+      return absl::StrCat("computing step ", place.step + 1);
+    case StepKind::kShareBuffers:
+      return absl::StrCat("sharing buffers after step ", place.step);
+    case StepKind::kEvaluate:
+    case StepKind::kPredict:
+      break;
+  }
+  return absl::StrCat("computing batch ", place.step, " of an evaluation");
+}
+
 }  // namespace
 
 WaitReport::WaitReport(const RankContext& context) : context_(context) {
@@ -118,10 +131,7 @@ RankWaits WaitReport::Make(TimePoint now) const {
   report.waits.resize(std::min(report.waits.size(), kRankWaitsMax));
   if (place.running && report.waits.empty()) {
     report.busy = true;
-    report.doing =
-        place.kind == StepKind::kTrain
-            ? absl::StrCat("computing step ", place.step + 1)
-            : absl::StrCat("computing batch ", place.step, " of an evaluation");
+    report.doing = DoingAt(place);
   }
   return report;
 }

@@ -2,13 +2,17 @@
 // are written, and which action can follow. Plain data, without actors.
 //
 //   SaveRound round;
-//   round.Begin(/*step=*/100, /*shards=*/2);
+//   round.Begin(/*step=*/100, /*shards=*/2, /*ranks=*/2);
 //   round.SnapshotTaken(100, 0), round.SnapshotTaken(100, 1);
 //   round.Opened(100, "checkpoints/step-00000100.tmp-4711");
 //   round.CanWrite();                         // true: folder and copies exist
 //   round.ShardSaved(100, summary_of_1), round.ShardSaved(100, summary_of_0);
 //   round.CanCommit();                        // true: every shard is written
 //   round.End();
+//
+// `ranks`: number of ranks that report SnapshotTaken(), which has the number of
+// the rank among them. Some may only take part in what comes before the copies,
+// and have no shard.
 //
 // Reports may come in any order. One for another step, for a shard that does
 // not exist, or a second time, returns false and changes nothing.
@@ -30,13 +34,14 @@ namespace troupe::actors {
 
 class SaveRound {
  public:
-  void Begin(std::int64_t step, int shards) {
+  void Begin(std::int64_t step, int shards, int ranks) {
     *this = SaveRound();
     active_ = true;
     step_ = step;
-    taken_.assign(shards, false);
+    taken_.assign(ranks, false);
     saved_.assign(shards, false);
-    snapshots_left_ = shards_left_ = shards;
+    snapshots_left_ = ranks;
+    shards_left_ = shards;
   }
   void End() { active_ = false; }
 
@@ -46,9 +51,9 @@ class SaveRound {
   const std::string& folder() const { return folder_; }
   const std::vector<ShardSummary>& summaries() const { return summaries_; }
 
-  bool SnapshotTaken(std::int64_t step, int shard) {
-    if (!IsNews(step, shard, taken_)) return false;
-    taken_[shard] = true;
+  bool SnapshotTaken(std::int64_t step, int rank) {
+    if (!IsNews(step, rank, taken_)) return false;
+    taken_[rank] = true;
     --snapshots_left_;
     return true;
   }
@@ -65,7 +70,7 @@ class SaveRound {
     return true;
   }
 
-  // Whether every shard is copied, so that the ranks may go on.
+  // Whether every rank has reported, so that the ranks may go on.
   bool HasSnapshots() const { return active_ && snapshots_left_ == 0; }
   bool CanWrite() const { return HasSnapshots() && !folder_.empty(); }
   bool CanCommit() const { return CanWrite() && shards_left_ == 0; }
@@ -83,16 +88,17 @@ class SaveRound {
   }
 
  private:
-  bool IsNews(std::int64_t step, int shard,
+  bool IsNews(std::int64_t step, int number,
               const std::vector<bool>& known) const {
-    return active_ && step == step_ && shard >= 0 && shard < shards() &&
-           !known[shard];
+    return active_ && step == step_ && number >= 0 &&
+           number < static_cast<int>(known.size()) && !known[number];
   }
 
   bool active_ = false;
   std::int64_t step_ = 0;
   std::string folder_;
-  std::vector<bool> taken_, saved_;  // one for each shard
+  std::vector<bool> taken_;  // one for each rank that reports
+  std::vector<bool> saved_;  // one for each shard
   int snapshots_left_ = 0, shards_left_ = 0;
   std::vector<ShardSummary> summaries_;  // sorted by arrival
 };

@@ -1,5 +1,6 @@
 #include "actors/supervision/saving.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/caf/actor_timeout.h"
@@ -29,19 +30,37 @@ void Saving::Begin(std::int64_t step,
                    const std::optional<EvaluationState>& evaluations) {
   evaluations_ = evaluations;
   const pipeline::Mesh& mesh = process_->plan->mesh;
-  round_.Begin(step, mesh.pp());
+  asked_.clear();
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    if (IsHolder(rank) || process_->plan->SharesBuffers(rank)) {
+      asked_.push_back(rank);
+    }
+  }
+  round_.Begin(step, mesh.pp(), static_cast<int>(asked_.size()));
   last_sign_ = Now();
   self_->send(crew_->checkpointers.front(),
               BeginCheckpoint{process_->generation, step});
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
-    self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})],
-                TakeSnapshot{process_->generation, step});
+  for (const int rank : asked_) {
+    self_->send(crew_->ranks[rank],
+                TakeSnapshot{process_->generation, step, IsHolder(rank)});
   }
 }
 
+bool Saving::IsHolder(int rank) const {
+  return rank == HolderOf(process_->plan->mesh.CoordsOf(rank).pp);
+}
+
+int Saving::HolderOf(int stage) const {
+  return process_->plan->mesh.RankOf({/*dp=*/0, stage});
+}
+
 bool Saving::OnSnapshotTaken(const SnapshotTaken& taken) {
-  const int stage = process_->plan->mesh.CoordsOf(taken.rank).pp;
-  if (!round_.SnapshotTaken(taken.step, stage)) return false;
+  const auto asked = std::find(asked_.begin(), asked_.end(), taken.rank);
+  if (asked == asked_.end() ||
+      !round_.SnapshotTaken(taken.step,
+                            static_cast<int>(asked - asked_.begin()))) {
+    return false;
+  }
   last_sign_ = Now();
   if (!HasSnapshots()) return false;
   snapshot_step_ = taken.step;
@@ -58,14 +77,13 @@ void Saving::OnCheckpointOpened(const CheckpointOpened& opened) {
 
 void Saving::WriteShardsIfReady() {
   if (!round_.CanWrite()) return;
-  const pipeline::Mesh& mesh = process_->plan->mesh;
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
+  for (int stage = 0; stage < round_.shards(); ++stage) {
     SaveShard save;
     save.generation = process_->generation;
     save.step = round_.step();
     save.shards = round_.shards();
     save.folder = round_.folder();
-    self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})], std::move(save));
+    self_->send(crew_->ranks[HolderOf(stage)], std::move(save));
   }
 }
 

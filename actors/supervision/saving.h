@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/protocol/messages.h"
 #include "actors/setup/process_context.h"
@@ -66,11 +67,15 @@ class Saving {
  private:
   TimePoint Now() const { return self_->clock().now(); }
   void WriteShardsIfReady();
+  // Returns the rank that saves a stage.
+  int HolderOf(int stage) const;
+  bool IsHolder(int rank) const;
 
   Self self_ = nullptr;
   ProcessContextPtr process_;
   std::shared_ptr<Crew> crew_;
   SaveRound round_;
+  std::vector<int> asked_;  // ranks that the round waits for
   std::optional<EvaluationState> evaluations_;  // state at the round's step
   TimePoint last_sign_;
   TimePoint saved_at_;  // time of the last copies, or of the start

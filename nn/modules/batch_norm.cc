@@ -1,5 +1,7 @@
 #include "nn/modules/batch_norm.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "nn/ops/batch_norm.h"
 
@@ -24,6 +26,13 @@ BatchNorm::BatchNorm(std::int64_t channels, const Options& options,
   running_var_ = &DeclareBuffer("running_var", {channels}, 1, kept);
   num_batches_tracked_ =
       &DeclareBuffer("num_batches_tracked", {}, 0, DType::kI64);
+}
+
+void BatchNorm::set_sync_axis(std::string axis) {
+  sync_axis_ = std::move(axis);
+  for (Buffer* buffer : {running_mean_, running_var_, num_batches_tracked_}) {
+    if (buffer != nullptr) buffer->same_along = sync_axis_;
+  }
 }
 
 Tensor BatchNorm::Forward(Context& ctx, const Tensor& x) {

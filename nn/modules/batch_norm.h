@@ -13,8 +13,8 @@
 //
 // Channels are the last axis. Names are PyTorch's: parameters weight and bias,
 // buffers running_mean, running_var and num_batches_tracked. Every rank keeps
-// running statistics of its own samples, and a checkpoint holds those of the
-// first replica; synchronised ones are equal on all ranks.
+// running statistics of its own samples; evaluations and checkpoints use those
+// of the first replica. Synchronised ones are equal on all ranks.
 //
 // PyTorch converts a model by replacing modules. Here a module holds references
 // to its children (`BatchNorm2d& norm_`), which a replacement would leave
@@ -55,7 +55,7 @@ class BatchNorm : public Module {
 
   // Sets the axis of the mesh over whose ranks later forwards compute the
   // statistics; empty: over this rank's samples.
-  void set_sync_axis(std::string axis) { sync_axis_ = std::move(axis); }
+  void set_sync_axis(std::string axis);
   const std::string& sync_axis() const { return sync_axis_; }
 
  protected:

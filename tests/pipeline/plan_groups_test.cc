@@ -84,5 +84,22 @@ TEST(PlanGroupsTest, ARankIsInOneGroupOfATablesId) {
   EXPECT_EQ(seen.size(), 3u * 4) << "all ranks, replicas and the tie";
 }
 
+TEST(PlanGroupsTest, ReplicasThatShareBuffersHaveOne) {
+  Plan plan = TiedPlan(Mesh(/*dp=*/2, /*pp=*/2), {{0, 0}, {1, 0}});
+  plan.stages[1].shares_buffers = true;
+  EXPECT_EQ(TextOf(GroupsOf(plan)),
+            "-1 all ranks: 0 1 2 3\n"
+            "1 replicas of stage 0: 0 1\n"
+            "1 replicas of stage 1: 2 3\n"
+            "1 (layers) buffers of replicas: 0 1\n"
+            "1 (layers) buffers of replicas: 2 3\n"
+            "-2 stages that share shared: 0 2\n"
+            "-2 stages that share shared: 1 3\n");
+  // Layers use the same one.
+  plan.stages[0].layer_axes = {"dp"};
+  EXPECT_EQ(GroupsOf(plan).size(), 7u);
+  EXPECT_EQ(GroupsOf(plan)[3].name, "layers along dp");
+}
+
 }  // namespace
 }  // namespace troupe::pipeline

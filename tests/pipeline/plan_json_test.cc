@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
+#include "pipeline/plan_diff.h"
 #include "tests/pipeline/plan_fixture.h"
 
 namespace troupe::pipeline {
@@ -96,6 +97,22 @@ TEST(PlanJsonTest, ReadsWhatItWrites) {
     EXPECT_EQ(read->dynamic_loss_scale.has_value(),
               plan.dynamic_loss_scale.has_value());
   }
+}
+
+// A flag that is not set leaves texts and hashes as they were.
+TEST(PlanJsonTest, AFlagIsWrittenWhereItIsSet) {
+  const Plan plan = SmallPlan();
+  Plan shares = plan;
+  shares.stages[1].shares_buffers = true;
+  EXPECT_EQ(PlanToJson(plan).find("shares_buffers"), std::string::npos);
+  const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(shares));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->stages[0].shares_buffers);
+  EXPECT_TRUE(read->stages[1].shares_buffers);
+  EXPECT_NE(PlanHash(plan), PlanHash(shares));
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(Diff(plan, shares), Lines{"stages[1].shares_buffers: false, true"});
+  EXPECT_EQ(Diff(shares, plan), Lines{"stages[1].shares_buffers: true, false"});
 }
 
 TEST(PlanJsonTest, ReadsSkipConnections) {

@@ -1,11 +1,14 @@
-// Synchronised batch norm in whole jobs gives the same bits under every seed
-// and on threads, and the losses and parameters of one rank with the whole
-// batch.
+// Batch norms in whole jobs. Synchronised ones give the same bits under every
+// seed and on threads, and the losses and parameters of one rank with the whole
+// batch. Others give the same bits under every seed, too, and when the job is
+// stopped at any message and resumed.
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "gtest/gtest.h"
 #include "nn/modules/batch_norm.h"
@@ -62,6 +65,87 @@ TEST(SyncBatchNormJob, EqualsOneRankWithTheWholeBatch) {
   for (int ranks : {2, 4}) {
     SCOPED_TRACE(ranks);
     ExpectNear(TrainedValuesOf(NormedJob(ranks)), one, /*tolerance=*/1e-9);
+  }
+}
+
+// Returns a job whose replicas have running statistics of their own, which it
+// evaluates with after each step.
+JobSpec UnsynchronisedJob(int dp, int pp) {
+  JobSpec spec = SmallJob({dp, Numbers::kFloat, /*steps=*/6});
+  spec.model = []() -> std::unique_ptr<nn::Module> {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Linear>(4, 6);
+    model->Append<nn::BatchNorm1d>(6);
+    model->Append<nn::ReLU>();
+    model->Append<nn::Linear>(6, 6);
+    model->Append<nn::BatchNorm1d>(6);
+    model->Append<nn::Linear>(6, 2);
+    return model;
+  };
+  spec.plan.mesh = pipeline::Mesh(dp, pp);
+  if (pp > 1) spec.plan.cuts = {3};
+  spec.plan.micro_batch_size = 3;
+  spec.test = spec.train;
+  spec.eval_every = 1;
+  return spec;
+}
+
+TEST(BatchNormJob, EvaluatesToTheSameBitsUnderEverySeed) {
+  for (const auto& [dp, pp] : {std::pair(4, 1), std::pair(2, 2)}) {
+    JobSpec spec = UnsynchronisedJob(dp, pp);
+    const SimulatedRun want = Simulate(spec, /*seed=*/0);
+    ASSERT_TRUE(want.result.ok()) << want.result.status();
+    ASSERT_EQ(want.reports.evaluations.size(), 6u);
+    for (std::uint64_t seed : Seeds(60)) {
+      ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
+          << ReplayCommand(seed);
+    }
+    // One rank that goes on from the checkpoint evaluates the same.
+    spec.checkpoint.dir = FreshFolder(absl::StrCat("evaluated", dp));
+    ASSERT_TRUE(Simulate(spec, /*seed=*/1).result.ok());
+    JobSpec alone = UnsynchronisedJob(1, 1);
+    alone.checkpoint.from = spec.checkpoint.dir + "/step-00000006";
+    const SimulatedRun evaluated = Simulate(alone, /*seed=*/2);
+    ASSERT_EQ(evaluated.reports.evaluations.size(), 1u);
+    EXPECT_NEAR(evaluated.reports.evaluations[0].loss,
+                want.reports.evaluations.back().loss, 1e-6);
+  }
+}
+
+TEST(BatchNormJob, AStopAtAnyMessageChangesNoBit) {
+  for (const auto& [dp, pp] : {std::pair(3, 1), std::pair(2, 2)}) {
+    JobSpec spec = UnsynchronisedJob(dp, pp);
+    spec.plan.micro_batch_size = dp == 3 ? 4 : 3;
+    const std::string name = absl::StrCat("stopped", dp);
+    const std::string straight_dir = FreshFolder(name + "_straight");
+    spec.checkpoint.dir = straight_dir;
+    const SimulatedRun straight = Simulate(spec, /*seed=*/0);
+    ASSERT_TRUE(straight.result.ok()) << straight.result.status();
+    int interrupted = 0;
+    for (std::uint64_t seed : Seeds(30)) {
+      spec.checkpoint.dir = FreshFolder(absl::StrCat(name, "_", seed));
+      spec.checkpoint.resume = true;
+      SimulationOptions options;
+      options.seed = seed;
+      options.stop_after_messages = 20 + 13 * static_cast<std::int64_t>(seed);
+      const SimulatedRun first = Simulate(spec, options);
+      ASSERT_TRUE(first.result.ok()) << first.result.status();
+      interrupted += first.result->stopped;
+      options.stop_after_messages = -1;
+      const SimulatedRun second = Simulate(spec, options);
+      ASSERT_TRUE(second.result.ok())
+          << second.result.status() << ReplayCommand(seed);
+      ASSERT_EQ(second.result->evaluation.loss,
+                straight.result->evaluation.loss)
+          << ReplayCommand(seed);
+      const std::string file =
+          absl::StrCat("/step-00000006/model", pp == 1 ? "" : "-00001-of-00002",
+                       ".safetensors");
+      ASSERT_EQ(FileBytes(spec.checkpoint.dir + file),
+                FileBytes(straight_dir + file))
+          << ReplayCommand(seed);
+    }
+    EXPECT_GT(interrupted, 0);
   }
 }
 

@@ -147,6 +147,14 @@ TEST_F(MessagesTest, ShardsAndOrdersTravel) {
   EXPECT_EQ(ThereAndBack(CheckpointOpened{2, 5, "path"}).folder, "path");
   EXPECT_EQ(ThereAndBack(SnapshotTaken{2, 1, 5}).rank, 1);
   EXPECT_EQ(ThereAndBack(TakeSnapshot{2, 5}).step, 5);
+  EXPECT_TRUE(ThereAndBack(TakeSnapshot{2, 5}).copies);
+  EXPECT_FALSE(ThereAndBack(TakeSnapshot{2, 5, false}).copies);
+  ShardSummary shard;
+  shard.states = {"w.momentum"};
+  shard.hashes = {7, ~std::uint64_t{0}};
+  const ShardSummary moved = ThereAndBack(ShardSaved{2, 5, shard}).summary;
+  EXPECT_EQ(moved.states, shard.states);
+  EXPECT_EQ(moved.hashes, shard.hashes);
   EXPECT_EQ(ThereAndBack(BeginCheckpoint{2, 5}).step, 5);
   EXPECT_EQ(ThereAndBack(Evaluate{2, 5}).step, 5);
   EXPECT_EQ(ThereAndBack(Alive{2, 1}).rank, 1);

@@ -234,6 +234,8 @@ TEST_F(RankTest, SaysWhatItDoesWhereItWaitsForNobody) {
   position.BeginStep(StepKind::kTrain, 0);
   EXPECT_EQ(ask(1).doing, "computing step 1");
   EXPECT_TRUE(ask(1).busy);
+  position.BeginStep(StepKind::kShareBuffers, 1);
+  EXPECT_EQ(ask(1).doing, "sharing buffers after step 1");
   position.EndStep();
   EndRun();
   EXPECT_EQ(ask(1).doing, "idle, all granted steps done");

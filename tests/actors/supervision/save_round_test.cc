@@ -16,7 +16,7 @@ ShardSummary Shard(int shard) {
 TEST(SaveRoundTest, GoesFromCopiesToFilesToItsEnd) {
   SaveRound round;
   EXPECT_FALSE(round.active());
-  round.Begin(/*step=*/100, /*shards=*/2);
+  round.Begin(/*step=*/100, /*shards=*/2, /*ranks=*/2);
   EXPECT_TRUE(round.SnapshotTaken(100, 1));
   EXPECT_TRUE(round.Opened(100, "folder"));
   EXPECT_FALSE(round.CanWrite()) << "shard 0 is not copied";
@@ -36,7 +36,7 @@ TEST(SaveRoundTest, GoesFromCopiesToFilesToItsEnd) {
 
 TEST(SaveRoundTest, TheFolderMayComeLast) {
   SaveRound round;
-  round.Begin(7, 1);
+  round.Begin(7, 1, 1);
   EXPECT_TRUE(round.SnapshotTaken(7, 0));
   EXPECT_FALSE(round.CanWrite());
   EXPECT_TRUE(round.Opened(7, "folder"));
@@ -46,7 +46,7 @@ TEST(SaveRoundTest, TheFolderMayComeLast) {
 TEST(SaveRoundTest, OldAndDoubleNewsChangeNothing) {
   SaveRound round;
   EXPECT_FALSE(round.SnapshotTaken(0, 0)) << "nothing has begun";
-  round.Begin(100, 2);
+  round.Begin(100, 2, 2);
   EXPECT_FALSE(round.SnapshotTaken(99, 0)) << "of another step";
   EXPECT_FALSE(round.SnapshotTaken(100, 2)) << "no such shard";
   EXPECT_FALSE(round.SnapshotTaken(100, -1));
@@ -62,6 +62,17 @@ TEST(SaveRoundTest, OldAndDoubleNewsChangeNothing) {
   EXPECT_FALSE(round.ShardSaved(100, Shard(5)));
   round.End();
   EXPECT_FALSE(round.ShardSaved(100, Shard(1))) << "it is over";
+}
+
+TEST(SaveRoundTest, RanksWithoutAShardReportToo) {
+  SaveRound round;
+  round.Begin(/*step=*/100, /*shards=*/1, /*ranks=*/3);
+  EXPECT_TRUE(round.Opened(100, "folder"));
+  for (int rank : {0, 2}) EXPECT_TRUE(round.SnapshotTaken(100, rank));
+  EXPECT_FALSE(round.CanWrite()) << "rank 1 has not reported";
+  EXPECT_FALSE(round.ShardSaved(100, Shard(1))) << "there is one shard";
+  EXPECT_TRUE(round.SnapshotTaken(100, 1));
+  EXPECT_TRUE(round.CanWrite());
 }
 
 }  // namespace

@@ -122,6 +122,11 @@ extern const int action;
 extern const comm::Event ready;
 }  // namespace reducer_h
 
+namespace share_buffers_h {
+extern const EngineParts parts;
+extern const std::int64_t step;
+}  // namespace share_buffers_h
+
 namespace snapshot_h {
 extern const EngineParts parts;
 extern LossScaler* scaler;
