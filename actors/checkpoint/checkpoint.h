@@ -109,18 +109,21 @@ class Checkpoint {
     return Find(optimizer_, name);
   }
 
-  // Fills `into` with a tensor, whichever file it is in. Errors: the same as
-  // SafetensorsFile::Read().
+  // Fills `into` with a tensor, whichever file it is in, and compares its hash
+  // with that in the index. Errors: the same as SafetensorsFile::Read(), and
+  //   kDataLoss: the values have changed since they were written.
   absl::Status ReadModel(absl::string_view name, const nn::Tensor& into) const {
-    return Read(model_, name, into);
+    return Read(model_, model_hashes_, name, into);
   }
   absl::Status ReadOptimizer(absl::string_view name,
                              const nn::Tensor& into) const {
-    return Read(optimizer_, name, into);
+    return Read(optimizer_, optimizer_hashes_, name, into);
   }
 
  private:
   using Files = std::vector<nn::SafetensorsFile>;
+  // Texts of hashes by name. Earlier versions wrote none.
+  using Hashes = std::map<std::string, std::string>;
 
   Checkpoint() = default;
   absl::Status OpenShards(base::FileSystem& files);
@@ -131,13 +134,14 @@ class Checkpoint {
   static std::vector<std::string> Names(const Files& from);
   static const nn::SafetensorsEntry* Find(const Files& from,
                                           absl::string_view name);
-  absl::Status Read(const Files& from, absl::string_view name,
-                    const nn::Tensor& into) const;
+  absl::Status Read(const Files& from, const Hashes& hashes,
+                    absl::string_view name, const nn::Tensor& into) const;
 
   std::string path_;
   TrainerState state_;
   Files model_;
   Files optimizer_;
+  Hashes model_hashes_, optimizer_hashes_;
 };
 
 }  // namespace troupe::actors

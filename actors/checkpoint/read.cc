@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/layout.h"
+#include "actors/checkpoint/tensor_hash.h"
 #include "base/check.h"
 #include "nn/serialize/shard_index.h"
 
@@ -148,6 +149,8 @@ absl::Status Checkpoint::OpenShards(base::FileSystem& files) {
       base::ReadWholeFile(files, index_path, nn::kShardIndexBytesMax));
   absl::StatusOr<nn::ShardIndex> index = ParseIndex(text);
   if (!index.ok()) return Damaged(index_path, index.status().message());
+  model_hashes_ = std::move(index->model_hashes);
+  optimizer_hashes_ = std::move(index->optimizer_hashes);
   std::vector<std::string> model = ShardNames("model", index->shards);
   std::vector<std::string> optimizer = ShardNames("optimizer", index->shards);
   if (index->shards == 0) {
@@ -193,10 +196,19 @@ const nn::SafetensorsEntry* Checkpoint::Find(const Files& from,
   return nullptr;
 }
 
-absl::Status Checkpoint::Read(const Files& from, absl::string_view name,
+absl::Status Checkpoint::Read(const Files& from, const Hashes& hashes,
+                              absl::string_view name,
                               const nn::Tensor& into) const {
   for (const nn::SafetensorsFile& file : from) {
-    if (file.Find(name) != nullptr) return file.Read(name, into);
+    if (file.Find(name) == nullptr) continue;
+    TROUPE_RETURN_IF_ERROR(file.Read(name, into));
+    const auto written = hashes.find(std::string(name));
+    if (written == hashes.end() || written->second == HashText(HashOf(into))) {
+      return absl::OkStatus();
+    }
+    return Damaged(file.path(),
+                   absl::StrCat("the values of tensor \"", name,
+                                "\" are not those that were written"));
   }
   return absl::NotFoundError(
       absl::StrCat(path_, " has no tensor \"", name,

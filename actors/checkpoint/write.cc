@@ -6,9 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/layout.h"
+#include "actors/checkpoint/tensor_hash.h"
 #include "actors/checkpoint/writer.h"
 #include "base/check.h"
 #include "nlohmann/json.hpp"
+#include "nn/serialize/shard_index.h"
 
 namespace troupe::actors {
 namespace {
@@ -26,14 +28,25 @@ std::string TemporaryName(const std::string& path) {
 
 std::string IndexJson(absl::Span<const ShardSummary> shards) {
   nlohmann::ordered_json map = nlohmann::ordered_json::object();
+  nlohmann::ordered_json model = map, optimizer = map;
   std::uint64_t bytes = 0;
   for (const ShardSummary& shard : shards) {
-    for (const std::string& name : shard.tensors) map[name] = shard.files[0];
+    auto hash = shard.hashes.begin();
+    for (const std::string& name : shard.tensors) {
+      map[name] = shard.files[0];
+      if (hash != shard.hashes.end()) model[name] = HashText(*hash++);
+    }
+    for (const std::string& name : shard.states) {
+      if (hash != shard.hashes.end()) optimizer[name] = HashText(*hash++);
+    }
     bytes += shard.bytes;
   }
-  const nlohmann::ordered_json json = {
-      {"metadata", {{"total_size", bytes}, {"shards", shards.size()}}},
-      {"weight_map", map}};
+  const nlohmann::ordered_json json = {{"metadata",
+                                        {{"total_size", bytes},
+                                         {"shards", shards.size()},
+                                         {nn::kModelHashes, model},
+                                         {nn::kOptimizerHashes, optimizer}}},
+                                       {"weight_map", map}};
   return json.dump(/*indent=*/2) + "\n";
 }
 
@@ -194,6 +207,11 @@ absl::StatusOr<ShardSummary> WriteCheckpointShard(base::FileSystem& files,
   for (const nn::NamedTensor& named : what.model) {
     summary.tensors.push_back(named.name);
     summary.bytes += named.tensor.bytes();
+    summary.hashes.push_back(HashOf(named.tensor));
+  }
+  for (const nn::NamedTensor& named : what.optimizer) {
+    summary.states.push_back(named.name);
+    summary.hashes.push_back(HashOf(named.tensor));
   }
   return summary;
 }

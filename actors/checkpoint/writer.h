@@ -42,6 +42,9 @@ struct ShardSummary {
   std::uint64_t bytes = 0;           // size of the model's tensors
   std::vector<std::string> files;    // names in the folder, the model's first
   std::vector<std::string> tensors;  // names of the model's tensors, in order
+  std::vector<std::string> states;   // names of the optimizer's tensors
+  // Hashes (tensor_hash.h) of the model's tensors, then of the optimizer's.
+  std::vector<std::uint64_t> hashes;
 };
 
 // Makes an empty folder for the checkpoint of `step` in `dir`, and `dir` if it

@@ -265,7 +265,7 @@ typename Inspector::result_type inspect(Inspector& f, LossBits& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardSummary& x) {
   return f(caf::meta::type_name("troupe.shard_summary"), x.shard, x.bytes,
-           x.files, x.tensors);
+           x.files, x.tensors, x.states, x.hashes);
 }
 
 }  // namespace troupe::actors

@@ -1,6 +1,7 @@
 #include "nn/serialize/shard_index.h"
 
 #include <set>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -20,21 +21,28 @@ absl::Status WrongField(absl::string_view name, absl::string_view wanted) {
       absl::StrCat("field \"", name, "\" is missing or not ", wanted));
 }
 
-absl::Status ReadWeightMap(const nlohmann::json& json, ShardIndex& index) {
-  const absl::Status wrong = WrongField("weight_map", "an object of texts");
-  const auto map = json.find("weight_map");
+absl::Status ReadTexts(const nlohmann::json& json, const char* field,
+                       std::map<std::string, std::string>& texts) {
+  const absl::Status wrong = WrongField(field, "an object of texts");
+  const auto map = json.find(field);
   if (map == json.end() || !map->is_object()) return wrong;
-  for (const auto& [name, file] : map->items()) {
-    if (!file.is_string()) return wrong;
-    index.file_of[name] = file.get<std::string>();
+  for (const auto& [name, text] : map->items()) {
+    if (!text.is_string()) return wrong;
+    texts[name] = text.get<std::string>();
   }
   return absl::OkStatus();
 }
 
-absl::Status ReadShards(const nlohmann::json& json, ShardIndex& index) {
+absl::Status ReadMetadata(const nlohmann::json& json, ShardIndex& index) {
   const auto metadata = json.find("metadata");
   if (metadata == json.end()) return absl::OkStatus();
   if (!metadata->is_object()) return WrongField("metadata", "an object");
+  for (const auto& [field, hashes] :
+       {std::pair(kModelHashes, &index.model_hashes),
+        std::pair(kOptimizerHashes, &index.optimizer_hashes)}) {
+    if (!metadata->contains(field)) continue;
+    TROUPE_RETURN_IF_ERROR(ReadTexts(*metadata, field, *hashes));
+  }
   const auto shards = metadata->find("shards");
   if (shards == metadata->end()) return absl::OkStatus();
   if (!shards->is_number_unsigned() ||
@@ -54,8 +62,8 @@ absl::StatusOr<ShardIndex> ParseShardIndex(absl::string_view text) {
   if (json.is_discarded()) return absl::DataLossError("it is not valid JSON");
   if (!json.is_object()) return absl::DataLossError("it is not a JSON object");
   ShardIndex index;
-  TROUPE_RETURN_IF_ERROR(ReadWeightMap(json, index));
-  TROUPE_RETURN_IF_ERROR(ReadShards(json, index));
+  TROUPE_RETURN_IF_ERROR(ReadTexts(json, "weight_map", index.file_of));
+  TROUPE_RETURN_IF_ERROR(ReadMetadata(json, index));
   return index;
 }
 

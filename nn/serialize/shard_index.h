@@ -25,11 +25,18 @@ namespace troupe::nn {
 // Limit on the size of an index. One of a million tensors takes 100 MB.
 inline constexpr std::int64_t kShardIndexBytesMax = std::int64_t{1} << 28;
 
+// Fields of "metadata": the hash of each tensor, by name.
+inline constexpr char kModelHashes[] = "model_hashes";
+inline constexpr char kOptimizerHashes[] = "optimizer_hashes";
+
 struct ShardIndex {
   // Name of the file that has a tensor, by the tensor's name.
   std::map<std::string, std::string> file_of;
-  // Number of shards, which Troupe's checkpoints add; 0: the text has none.
+  // What Troupe's checkpoints add, as fields of "metadata":
+  // Number of shards; 0: the text has none.
   std::int64_t shards = 0;
+  // Hashes of tensors as texts, by the tensor's name. Empty: the text has none.
+  std::map<std::string, std::string> model_hashes, optimizer_hashes;
 };
 
 //   kDataLoss, in words without the path: not such an index; names the field.

@@ -27,5 +27,31 @@ TEST(FnvHashTest, AWordIsOneStep) {
   EXPECT_EQ(word.value(), bytes.value());
 }
 
+std::uint64_t BlockHash(const std::string& text) {
+  FnvHash hash;
+  hash.AddBlock(text.data(), text.size());
+  return hash.value();
+}
+
+TEST(FnvHashTest, ABlockIsItsLengthAndItsWords) {
+  FnvHash words;
+  words.Add(9);
+  words.Add(0x3837363534333231u);  // "12345678"
+  words.Add(0x39u);                // "9"
+  EXPECT_EQ(BlockHash("123456789"), words.value());
+  EXPECT_NE(BlockHash("a"), BlockHash(std::string("a\0", 2)));
+  EXPECT_NE(BlockHash(""), FnvHash().value());
+}
+
+TEST(FnvHashTest, EveryBitOfABlockCounts) {
+  const std::string text(19, 'x');
+  const std::uint64_t hash = BlockHash(text);
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    std::string flipped = text;
+    flipped[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    EXPECT_NE(BlockHash(flipped), hash) << bit;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::base

@@ -39,7 +39,15 @@ TEST_F(CheckpointFilesTest, OneStage) {
       R"({
   "metadata": {
     "total_size": 32,
-    "shards": 1
+    "shards": 1,
+    "model_hashes": {
+      "0.weight": "83e363fe6917c18d",
+      "0.bias": "880db85fa4428935"
+    },
+    "optimizer_hashes": {
+      "0.weight.momentum_buffer": "0170d563e917c18d",
+      "0.bias.momentum_buffer": "080db78624428935"
+    }
   },
   "weight_map": {
     "0.weight": "model.safetensors",
@@ -319,6 +327,53 @@ TEST_F(CheckpointFilesTest, MissingTensorsAndNamesTwice) {
                       {Shard("0", 1.0f), Shard("0", 1.0f)}, 3)
           .status(),
       absl::InvalidArgumentError("two stages have a tensor \"0.weight\""));
+}
+
+// Any bit of any tensor, on any shard: the error names file and tensor.
+TEST_F(CheckpointFilesTest, AFlippedBitIsFound) {
+  const std::vector<CheckpointShard> shards = {Shard("0", 1.0f),
+                                               Shard("1", 2.0f)};
+  const std::string path =
+      WriteCheckpoint(files_, dir_, StateAt(5), shards, 1).value();
+  const auto read = [&](bool optimizer, const std::string& name,
+                        const nn::Shape& shape) {
+    const Checkpoint saved = Checkpoint::Open(files_, path).value();
+    return optimizer ? saved.ReadOptimizer(name, Filled(shape, 0))
+                     : saved.ReadModel(name, Filled(shape, 0));
+  };
+  for (const bool optimizer : {false, true}) {
+    const std::string file =
+        absl::StrCat(path, optimizer ? "/optimizer" : "/model",
+                     "-00002-of-00002.safetensors");
+    const std::string bias = optimizer ? "1.bias.momentum_buffer" : "1.bias";
+    const std::string weight =
+        optimizer ? "1.weight.momentum_buffer" : "1.weight";
+    const std::string good = base::ReadWholeFile(files_, file, 10000).value();
+    // The data end with the weight, behind the bias: 6 and 2 floats.
+    for (const int back : {1, 23}) {
+      std::string bad = good;
+      bad[bad.size() - back] ^= 1;
+      Replace(file, bad);
+      EXPECT_EQ(read(optimizer, weight, {2, 3}),
+                absl::DataLossError(absl::StrCat(
+                    file, " cannot be used: the values of tensor \"", weight,
+                    "\" are not those that were written; use an earlier "
+                    "checkpoint")));
+      EXPECT_TRUE(read(optimizer, bias, {2}).ok());
+    }
+    Replace(file, good);
+    EXPECT_TRUE(read(optimizer, weight, {2, 3}).ok());
+  }
+}
+
+// Earlier versions, and other programs, write no hashes.
+TEST_F(CheckpointFilesTest, AnIndexWithoutHashesIsRead) {
+  const std::string path = Write(100, 1.5f, /*keep=*/3);
+  Replace(path + "/model.safetensors.index.json",
+          R"({"metadata": {"total_size": 32, "shards": 1},
+              "weight_map": {"0.weight": "model.safetensors",
+                             "0.bias": "model.safetensors"}})");
+  EXPECT_EQ(FillOf(path), 1.5f);
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST_F(MessagesTest, ShardsAndOrdersTravel) {
   ShardSaved saved;
   saved.generation = 2;
   saved.step = std::int64_t{1} << 40;
-  saved.summary = {3, std::uint64_t{1} << 63, {"a", "b"}, {"0.weight"}};
+  saved.summary = {3, std::uint64_t{1} << 63, {"a", "b"}, {"0.weight"}, {}, {}};
   const ShardSaved back = ThereAndBack(saved);
   EXPECT_EQ(back.generation, 2);
   EXPECT_EQ(back.step, std::int64_t{1} << 40);

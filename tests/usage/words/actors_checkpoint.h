@@ -52,6 +52,10 @@ namespace plan_file_h {
 extern const pipeline::Plan plan;
 }
 
+namespace tensor_hash_h {
+extern const nn::Tensor tensor;
+}
+
 namespace trainer_state_h {
 extern const data::BatchSource source;
 }

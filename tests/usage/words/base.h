@@ -62,6 +62,11 @@ struct SgdOptions {
 extern const absl::Status status;
 }  // namespace field_error_h
 
+namespace fnv_hash_h {
+extern const void* const data;
+extern const std::size_t data_bytes;
+}  // namespace fnv_hash_h
+
 namespace file_system_h {
 extern const absl::string_view bytes;
 }
