@@ -50,6 +50,7 @@ std::string FormatTrainerState(const TrainerState& state) {
       {"versions", state.versions},
   };
   if (state.evaluations) json["evaluations"] = ToJson(*state.evaluations);
+  if (!state.settings.empty()) json["settings"] = state.settings;
   if (!state.sampler.data.empty()) json["sampler"]["data"] = state.sampler.data;
   return json.dump(/*indent=*/2, ' ', /*ensure_ascii=*/false,
                    nlohmann::ordered_json::error_handler_t::replace) +
@@ -85,6 +86,9 @@ absl::StatusOr<TrainerState> ParseTrainerState(absl::string_view text) {
   TROUPE_RETURN_IF_ERROR(ReadField(*sampler, "seed", to.seed));
   if (sampler->contains("data")) {  // older files have none
     TROUPE_RETURN_IF_ERROR(ReadField(*sampler, "data", to.data));
+  }
+  if (json.contains("settings")) {
+    TROUPE_RETURN_IF_ERROR(ReadField(json, "settings", state.settings));
   }
   if (json.contains("evaluations")) {
     TROUPE_ASSIGN_OR_RETURN(const nlohmann::json* evaluations,

@@ -48,6 +48,9 @@ struct TrainerState {
   std::uint64_t seed = 0;      // the job's
   data::SamplerState sampler;  // state after those steps
   std::string plan;            // the run's layout, as text to be read by people
+  // Description of the model and of how it is trained, by key
+  // (actors/setup/settings.h); empty in files of earlier versions.
+  std::map<std::string, std::string> settings;
   // History of evaluations. Set if the run keeps its best checkpoint or may
   // stop early.
   std::optional<EvaluationState> evaluations;

@@ -7,6 +7,7 @@
 #include "actors/checkpoint/state_dict.h"
 #include "actors/inference/inference_actor.h"
 #include "actors/setup/rank_setup.h"
+#include "actors/setup/settings.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
@@ -92,6 +93,7 @@ absl::StatusOr<ProcessContextPtr> SetUpInference(const JobSpec& spec,
   process->hooks = hooks;
   TROUPE_ASSIGN_OR_RETURN(pipeline::Plan plan, MakeJobPlan(*own, own->plan));
   TROUPE_RETURN_IF_ERROR(CheckKeys(own->model, checkpoint));
+  TROUPE_RETURN_IF_ERROR(CheckSameModel(spec, checkpoint));
   process->plan = std::make_shared<const pipeline::Plan>(std::move(plan));
   TROUPE_ASSIGN_OR_RETURN(process->ranks,
                           MakeRanks(*process, 0, process->plan->mesh.size(),

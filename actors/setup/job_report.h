@@ -39,6 +39,9 @@ struct JobInfo {
   // 4" (pipeline/plan_diff.h). The one line of an error if that plan cannot be
   // read; none if the checkpoint has no plan.
   std::vector<std::string> plan_changes;
+  // Settings that differ from the checkpoint's, in the same form:
+  // "optimizer.lr: 0.1, 0.02" (actors/setup/settings.h).
+  std::vector<std::string> setting_changes;
   // Tensors that only the job has, and tensors that only the checkpoint has, if
   // CheckpointOptions allows them. The former begin with initial values, the
   // latter are left out.

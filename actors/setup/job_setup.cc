@@ -15,6 +15,7 @@
 #include "actors/planning/pipeline_choice.h"
 #include "actors/setup/rank_setup.h"
 #include "actors/setup/resume.h"
+#include "actors/setup/settings.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
@@ -332,6 +333,12 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
       process->span,
       MakeSpan(spec, *process->plan, process->resume.checkpoint.get()));
   TROUPE_RETURN_IF_ERROR(MatchKeys(*process->spec, process->resume));
+  process->settings = SettingsOf(*process->spec);
+  if (process->resume.checkpoint != nullptr) {
+    TROUPE_ASSIGN_OR_RETURN(
+        process->setting_changes,
+        CompareSettings(*process->spec, *process->resume.checkpoint));
+  }
   TROUPE_RETURN_IF_ERROR(OpenWeights(*process));
   auto checkpoint = std::exchange(process->resume.checkpoint, nullptr);
   return JobSetup{std::move(process), std::move(checkpoint)};
@@ -398,6 +405,7 @@ void TellStart(const ProcessContext& process, JobObserver& observer) {
   info.missing = process.resume.keys.missing;
   info.unexpected = process.resume.keys.unexpected;
   info.plan_changes = process.plan_changes;
+  info.setting_changes = process.setting_changes;
   info.transports = process.transports;
   // A job trains also without an estimate.
   const absl::StatusOr<ExpectedMemory> memory =

@@ -14,6 +14,7 @@
 #define ACTORS_SETUP_PROCESS_CONTEXT_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,8 +40,10 @@ struct ProcessContext {
   std::shared_ptr<const RunSpan> span;
   std::int32_t generation = 0;
   Resume resume;  // the checkpoint that the job is resumed from
-  // JobInfo::plan_changes.
-  std::vector<std::string> plan_changes;
+  // JobInfo::plan_changes and setting_changes.
+  std::vector<std::string> plan_changes, setting_changes;
+  // TrainerState::settings of this run.
+  std::map<std::string, std::string> settings;
 
   // The ranks in this process, by ascending rank.
   std::vector<RankContextPtr> ranks;

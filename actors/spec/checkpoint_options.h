@@ -54,6 +54,10 @@ struct ResumePolicy {
   // load_state_dict(strict=True). Names, shapes and dtypes count.
   bool allow_unexpected = false;
   bool allow_missing = false;
+  // Whether a module of another type than the checkpoint's, or another value of
+  // JobSpec::fixed_settings, is reported; false: it is an error, unless
+  // allow_unexpected or allow_missing is set.
+  bool allow_changed = false;
 };
 
 struct CheckpointOptions : SavePolicy, ResumePolicy {

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,19 @@ struct LoadingOptions {
   // Number of threads of a rank that read and decode samples. The batches do
   // not depend on it.
   int load_workers = 1;
+};
+
+// Description of the model, the loss and the optimizer, which checkpoints keep
+// and a resumed job compares (actors/setup/settings.h). The types of modules
+// need no description.
+struct DescribedSettings {
+  static constexpr char kFieldsOf[] = "JobSpec";
+
+  // Values by key: {"optimizer.lr", "0.1"}. Differences are reported.
+  std::map<std::string, std::string> settings;
+  // Keys whose values must be the checkpoint's, since another one would give
+  // its tensors another meaning: "loss.kind". The model's begin with "model.".
+  std::set<std::string> fixed_settings;
 };
 
 // When the test samples are evaluated, and when evaluations end a job early.

@@ -71,6 +71,7 @@ struct OpenPipeline {
 struct JobSpec : NumberOptions,
                  DeviceOptions,
                  LoadingOptions,
+                 DescribedSettings,
                  EvaluationOptions,
                  WatchOptions {
   // Makes the model. Called for each rank in the rank's own thread, several at

@@ -18,6 +18,7 @@ TrainerState StateAt(const ProcessContext& process,
   state.seed = process.spec->seed;
   state.sampler = process.span->SamplerStateAt(order.step);
   state.plan = process.plan->ToString();
+  state.settings = process.settings;
   state.evaluations = StateOf(order.evaluations);
   state.versions["troupe"] = kTroupeVersion;
   return state;

@@ -8,12 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/inference/inference_session.h"
 #include "actors/job.h"
 #include "base/field_error.h"
 #include "base/file_system.h"
 #include "gtest/gtest.h"
+#include "nn/modules/activation.h"
+#include "nn/modules/dropout.h"
 #include "nn/modules/flatten.h"
 #include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/cast.h"
 #include "nn/ops/flatten.h"
@@ -286,6 +290,132 @@ TEST(StrictResumeTiedTest, ASharedParameterMayHaveItsOtherName) {
   const Checkpoint newest = *Checkpoint::Open(files, rest.checkpoints.back());
   EXPECT_NE(newest.FindModel("y.weight"), nullptr) << "its own name from now";
   EXPECT_EQ(newest.FindModel("x.weight"), nullptr);
+}
+
+// --- The same tensors in another model ---
+
+template <typename Activation>
+std::unique_ptr<nn::Module> Activated() {
+  auto model = std::make_unique<nn::Sequential>();
+  model->Append<nn::Flatten>();
+  model->Append<nn::Linear>(784, 8);
+  model->Append<Activation>();
+  model->Append<nn::Linear>(8, 10);
+  return model;
+}
+
+class SettingsTest : public testing::Test {
+ protected:
+  SettingsTest() : dir_(FreshFolder("settings")) {}
+
+  JobSpec Job(std::int64_t steps) {
+    JobSpec spec = TinyCnnJob(/*dp=*/1, steps);
+    spec.test = nullptr;
+    spec.model = Activated<nn::ReLU>;
+    spec.settings = {{"loss.kind", "cross_entropy"}, {"optimizer.lr", "0.1"}};
+    spec.fixed_settings = {"loss.kind"};
+    spec.checkpoint.dir = dir_;
+    spec.checkpoint.resume = true;
+    return spec;
+  }
+  void SetUp() override { ASSERT_TRUE(RunJob(Job(2)).ok()); }
+  std::string Refused(const JobSpec& spec) {
+    const absl::Status status = RunJob(spec).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(base::FieldsOf(status),
+              (Names{"CheckpointOptions.allow_changed"}));
+    return std::string(status.message());
+  }
+
+  const std::string dir_;
+};
+
+constexpr char kAllow[] =
+    "; go on with the same one, or set CheckpointOptions.allow_changed = true "
+    "to train these tensors as another model";
+
+TEST_F(SettingsTest, AnotherActivationIsRefused) {
+  JobSpec spec = Job(4);
+  spec.model = Activated<nn::Tanh>;
+  EXPECT_EQ(Refused(spec),
+            dir_ +
+                "/step-00000002 was written by a run whose module 2 was "
+                "nn::ReLU; this job's is nn::Tanh" +
+                kAllow);
+  spec.model = [] {
+    auto model = Activated<nn::ReLU>();
+    static_cast<nn::Sequential&>(*model).Append<nn::Tanh>();
+    return model;
+  };
+  EXPECT_EQ(Refused(spec),
+            dir_ +
+                "/step-00000002 was written by a run whose module 4 was "
+                "none; this job's is nn::Tanh" +
+                kAllow);
+  spec.checkpoint.allow_changed = true;
+  const Reports reports = ReportsOf(spec);
+  EXPECT_EQ(reports.info.setting_changes, (Names{"module 4: none, nn::Tanh"}));
+}
+
+TEST_F(SettingsTest, AFixedSettingIsRefused) {
+  JobSpec spec = Job(4);
+  spec.settings["loss.kind"] = "mse";
+  EXPECT_EQ(Refused(spec),
+            dir_ +
+                "/step-00000002 was written by a run whose loss.kind was "
+                "cross_entropy; this job's is mse" +
+                kAllow);
+}
+
+TEST_F(SettingsTest, OthersAreReportedAndTrainOn) {
+  JobSpec spec = Job(4);
+  spec.settings["optimizer.lr"] = "0.02";
+  spec.settings["optimizer.of_a_later_version"] = "1";
+  EXPECT_EQ(ReportsOf(spec).info.setting_changes,
+            (Names{"optimizer.lr: 0.1, 0.02"}));
+  EXPECT_EQ(ReportsOf(Job(4)).info.setting_changes,
+            (Names{"optimizer.lr: 0.02, 0.1"}));
+}
+
+// A dropout has no tensors, and comes and goes between runs.
+TEST_F(SettingsTest, DropoutsAreNotCompared) {
+  JobSpec spec = Job(4);
+  spec.model = [] {
+    auto model = Activated<nn::ReLU>();
+    static_cast<nn::Sequential&>(*model).Append<nn::Dropout>(0.5);
+    return model;
+  };
+  EXPECT_EQ(ReportsOf(spec).info.setting_changes, Names{});
+}
+
+TEST_F(SettingsTest, ACheckpointOfAnEarlierVersionHasNone) {
+  base::PosixFileSystem files;
+  const std::string path = dir_ + "/step-00000002/trainer_state.json";
+  TrainerState state =
+      Checkpoint::Open(files, dir_ + "/step-00000002").value().state();
+  EXPECT_EQ(state.settings.at("module 2"), "nn::ReLU");
+  state.settings.clear();
+  ASSERT_TRUE(
+      base::WriteWholeFile(files, path, FormatTrainerState(state)).ok());
+  JobSpec spec = Job(4);
+  spec.model = Activated<nn::Tanh>;
+  EXPECT_EQ(ReportsOf(spec).info.setting_changes, Names{});
+}
+
+TEST_F(SettingsTest, ATrainedModelIsComparedToo) {
+  base::PosixFileSystem files;
+  const std::string path = dir_ + "/step-00000002";
+  JobSpec spec = Job(2);
+  spec.settings["loss.kind"] = "mse";
+  EXPECT_TRUE(InferenceSession::Open(spec, *Checkpoint::Open(files, path)).ok())
+      << "it has no loss";
+  spec.model = Activated<nn::Tanh>;
+  EXPECT_EQ(InferenceSession::Open(spec, *Checkpoint::Open(files, path))
+                .status()
+                .message(),
+            path +
+                " was written by a run whose module 2 was nn::ReLU; this job's "
+                "is nn::Tanh; take the model that it was saved of");
 }
 
 }  // namespace

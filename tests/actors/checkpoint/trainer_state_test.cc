@@ -62,6 +62,16 @@ TEST(TrainerState, KnowsWhetherUpdatesAreCounted) {
   EXPECT_FALSE(ParseTrainerState(earlier)->has_update_counts);
 }
 
+TEST(TrainerState, KeepsSettings) {
+  TrainerState state = Extreme();
+  state.settings = {{"module 0", "nn::Linear"}, {"optimizer.lr", "0.1"}};
+  const auto parsed = ParseTrainerState(FormatTrainerState(state));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->settings, state.settings);
+  EXPECT_EQ(ParseTrainerState(FormatTrainerState(Extreme()))->settings.size(),
+            0u);
+}
+
 TEST(TrainerState, KeepsWhatTheEvaluationsSaid) {
   EXPECT_FALSE(ParseTrainerState(FormatTrainerState(Extreme()))->evaluations);
   TrainerState state = Extreme();

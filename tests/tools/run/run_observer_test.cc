@@ -67,6 +67,18 @@ TEST(FormatStart, SaysWhereItGoesOnAndWhatOfThePlanIsNew) {
                 "  micro_batch_size: 32, 16");
 }
 
+TEST(FormatStart, SettingsThatDifferAreListed) {
+  actors::JobInfo info = Info();
+  info.resumed_from = "saved/step-00000100";
+  const std::string before = FormatStart(TrainerConfig(), info);
+  info.setting_changes = {"optimizer.lr: 0.1, 0.02"};
+  EXPECT_EQ(FormatStart(TrainerConfig(), info),
+            before +
+                "\nwhere settings differ from the checkpoint's (key: then, "
+                "now):\n"
+                "  optimizer.lr: 0.1, 0.02");
+}
+
 TEST(FormatStart, ManyDifferencesAreCounted) {
   actors::JobInfo info = Info();
   info.resumed_from = "saved/step-00000100";

@@ -257,6 +257,11 @@ namespace save_round_h {
 extern const ShardSummary summary_of_0, summary_of_1;
 }
 
+namespace settings_h {
+extern TrainerState state;
+extern const Checkpoint checkpoint;
+}  // namespace settings_h
+
 namespace saving_h {
 extern const Saving::Self self;
 extern const ProcessContextPtr process;

@@ -48,7 +48,9 @@ void StopAt(const actors::Checkpoint& checkpoint, actors::JobSpec& job) {
   job.steps = checkpoint.state().step;
   job.seed = checkpoint.state().seed;
   job.early_stop_patience = 0;
+  const bool allow_changed = job.checkpoint.allow_changed;
   job.checkpoint = actors::CheckpointOptions();
+  job.checkpoint.allow_changed = allow_changed;
   job.checkpoint.from = checkpoint.path();
 }
 

@@ -81,6 +81,14 @@ constexpr ConfigKey kRunKeys[] = {
      "Go on from a checkpoint that lacks tensors of the model or the "
      "optimizer; they begin with initial values. Otherwise that is an error.",
      "true"},
+    {"checkpoint.allow_changed",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::allow_changed>(),
+     kAny,
+     "Go on from a checkpoint whose model has layers of another kind, or with "
+     "another model.kind, model.layers, model.heads, model.stem, loss.kind or "
+     "optimizer.kind. Otherwise that is an error, unless "
+     "checkpoint.allow_missing or checkpoint.allow_unexpected is set.",
+     "true"},
     {"checkpoint.replace", Field<&C::replace_checkpoints>(), kAny,
      "Start anew although checkpoint.dir has checkpoints; they are removed "
      "when the first one of this run is complete. Otherwise a run that would "

@@ -14,10 +14,12 @@ namespace {
 // Limit on the lines about another plan; each bucket may be one.
 constexpr std::size_t kPlanChangesShownMax = 20;
 
-std::string FormatPlanChanges(const std::vector<std::string>& changes) {
+// `unit`: what a line of `changes` begins with.
+std::string FormatChanges(absl::string_view what, absl::string_view unit,
+                          const std::vector<std::string>& changes) {
   if (changes.empty()) return "";
-  std::string text =
-      "\nwhere the plan differs from the checkpoint's (field: then, now):";
+  std::string text = absl::StrCat("\nwhere ", what, " from the checkpoint's (",
+                                  unit, ": then, now):");
   const std::size_t shown = std::min(changes.size(), kPlanChangesShownMax);
   for (std::size_t i = 0; i < shown; ++i) {
     absl::StrAppend(&text, "\n  ", changes[i]);
@@ -82,7 +84,8 @@ std::string FormatStart(const TrainerConfig& config,
       absl::StrAppend(&text, "\nunexpected in it, left out: ",
                       actors::ListKeys(info.unexpected));
     }
-    text += FormatPlanChanges(info.plan_changes);
+    text += FormatChanges("settings differ", "key", info.setting_changes);
+    text += FormatChanges("the plan differs", "field", info.plan_changes);
   } else if (config.job.checkpoint.resume) {
     absl::StrAppend(&text, "\nno checkpoint in ", config.job.checkpoint.dir,
                     " yet: starting at step 0");

@@ -4,11 +4,14 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "actors/planning/measure_costs.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
 #include "data/sampler.h"
 #include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/config/loss_kinds.h"
 #include "tools/trainer/config/model_builder.h"
 #include "tools/trainer/config/optimizer_kinds.h"
@@ -34,6 +37,27 @@ std::int64_t RunSteps(const actors::JobSpec& spec,
                       const data::SamplerOptions& sampler) {
   if (spec.epochs == 0) return spec.steps;
   return spec.epochs * (sampler.dataset_size / sampler.global_batch_size);
+}
+
+// Keys that may differ from the checkpoint's without a word: a resumed run does
+// not read the file of first weights, and recomputing changes no bit.
+bool IsIrrelevant(absl::string_view key) {
+  return absl::StartsWith(key, "model.init_") ||
+         absl::StartsWith(key, "model.recompute");
+}
+
+// Describes how the model is made and trained, as the keys say.
+void Describe(const TrainerConfig& config, actors::JobSpec& spec) {
+  for (const ConfigKey& key : ConfigKeys()) {
+    const absl::string_view section = key.section();
+    if ((section != "model" && section != "loss" && section != "optimizer") ||
+        IsIrrelevant(key.name)) {
+      continue;
+    }
+    spec.settings[key.name] = FormatValue(key, config);
+  }
+  spec.fixed_settings = {"model.kind", "model.layers", "model.heads",
+                         "model.stem", "loss.kind",    "optimizer.kind"};
 }
 
 }  // namespace
@@ -76,6 +100,7 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   spec.train = splits.train;
   spec.test = splits.test;
   spec.data = data::DescribeData(config.data);
+  Describe(config, spec);
   spec.eval_each_epoch = spec.eval_every == 0;
   spec.checkpoint.files = &files;
   return spec;
