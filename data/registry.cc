@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "data/cifar10.h"
+#include "data/content_hash.h"
 #include "data/glyphs.h"
 #include "data/image_dataset.h"
 #include "data/mnist.h"
@@ -89,6 +90,14 @@ absl::StatusOr<DatasetPtr> Generated(absl::StatusOr<DatasetPtr> made) {
       absl::StrCat(base::FieldName<kCount>(), ": ", made.status().message())));
 }
 
+// Returns DataSplits::content of images in memory.
+std::string HashOf(const ByteImages& images) {
+  ContentHash hash;
+  hash.Add(images.pixels);
+  hash.Add(images.labels);
+  return hash.ToString();
+}
+
 // Returns the test split of files; null if there are none.
 absl::StatusOr<DatasetPtr> TakeTest(const DatasetOptions& options,
                                     const ByteImages& images,
@@ -133,6 +142,7 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options,
   if (has_train) {
     TROUPE_ASSIGN_OR_RETURN(const ByteImages train,
                             ReadMnist(*files, options.path, MnistPart::kTrain));
+    splits.content = HashOf(train);
     TROUPE_ASSIGN_OR_RETURN(
         splits.train,
         Take<kTrainCount>(options, train, 0,
@@ -141,6 +151,7 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options,
   } else {
     test_begin =
         static_cast<std::int64_t>(test.labels.size()) * kTrainTenths / 10;
+    splits.content = HashOf(test);
     TROUPE_ASSIGN_OR_RETURN(
         splits.train,
         Take<kTrainCount>(options, test, 0, test_begin, transforms));
@@ -169,6 +180,7 @@ absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options,
         test, ReadCifar10(*files, options.path, Cifar10Part::kTest));
   }
   DataSplits splits;
+  splits.content = HashOf(train);
   TROUPE_ASSIGN_OR_RETURN(
       splits.train,
       Take<kTrainCount>(options, train, 0,
@@ -233,6 +245,7 @@ absl::StatusOr<DataSplits> FromText(const DatasetOptions& options,
   splits.train = std::move(text->train);
   splits.test = std::move(text->test);
   splits.tokenizer = std::move(text->tokenizer);
+  splits.content = std::move(text->content);
   return Heads(options, std::move(splits));
 }
 
@@ -265,6 +278,7 @@ absl::StatusOr<DataSplits> OpenImagesKind(const DatasetOptions& options,
   splits.test = std::move(images.test);
   splits.classes = std::move(images.classes);
   splits.notes = std::move(images.notes);
+  splits.content = std::move(images.content);
   return Heads(options, std::move(splits));
 }
 
@@ -352,6 +366,16 @@ std::map<std::string, std::string> DescribeData(const DatasetOptions& options) {
     data["context"] = absl::StrCat(options.text.context);
   }
   if (name == "images") data["size"] = absl::StrCat(options.images.size);
+  return data;
+}
+
+std::map<std::string, std::string> DescribeData(const DatasetOptions& options,
+                                                const DataSplits& splits) {
+  std::map<std::string, std::string> data = DescribeData(options);
+  if (!splits.content.empty()) data["content"] = splits.content;
+  if (splits.tokenizer != nullptr) {
+    data["vocabulary"] = VocabularyHash(*splits.tokenizer);
+  }
   return data;
 }
 

@@ -80,6 +80,9 @@ struct DataSplits {
   TokenizerPtr tokenizer = nullptr;       // for "text", "tokens" with a path
   // Sentences for the user about what was assumed, or not read, of the files.
   std::vector<std::string> notes = {};
+  // Hash of the training samples of kinds that read files (content_hash.h): of
+  // all of them or, where that is much to read, of samples.
+  std::string content = {};
 };
 
 // Returns the kinds above, for messages and --help.
@@ -94,6 +97,10 @@ std::optional<SampleSpec> KnownSampleSpec(const DatasetOptions& options);
 // out the path, since it may change, and the numbers of samples, which the
 // sampler's state has.
 std::map<std::string, std::string> DescribeData(const DatasetOptions& options);
+// Adds what only the files tell: "content", DataSplits::content, and
+// "vocabulary", a hash of what token numbers stand for.
+std::map<std::string, std::string> DescribeData(const DatasetOptions& options,
+                                                const DataSplits& splits);
 
 //   kInvalidArgument: unknown kind (the message lists them), no path, more
 //                     samples asked for than there are, bad sizes, a split that

@@ -7,8 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "data/content_hash.h"
 #include "data/images/color_jitter.h"
 #include "data/images/crop.h"
 #include "data/images/image_folder.h"
@@ -132,6 +135,28 @@ absl::Status CheckBetween(const ImageOptions& options, double least,
                                                " to ", most));
 }
 
+// Number of images whose bytes are hashed.
+constexpr std::size_t kHashedImages = 16;
+
+// Returns ImageSplits::content. `folder`: that of the classes, which may move.
+std::string HashOf(base::FileSystem& files, absl::string_view folder,
+                   const ImageFiles& images) {
+  ContentHash hash;
+  const std::size_t count = images.paths.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    hash.Add(absl::StripPrefix(images.paths[i], folder));
+    hash.Add(images.labels[i]);
+  }
+  const std::size_t hashed = std::min(count, kHashedImages);
+  for (std::size_t i = 0; i < hashed; ++i) {
+    const absl::StatusOr<std::string> bytes = base::ReadWholeFile(
+        files, images.paths[i * count / hashed], kImageFileBytesMax);
+    // A batch will report the error.
+    hash.Add(bytes.ok() ? *bytes : "");
+  }
+  return hash.ToString();
+}
+
 }  // namespace
 
 absl::Status ImageOptions::Validate() const {
@@ -173,6 +198,7 @@ absl::StatusOr<ImageSplits> OpenImages(std::shared_ptr<base::FileSystem> files,
     TROUPE_RETURN_IF_ERROR(CheckClasses(train, test, parts));
   }
   splits.classes = train.classes;
+  splits.content = HashOf(*files, parts.train, train);
   if (!test.paths.empty()) {
     TROUPE_ASSIGN_OR_RETURN(splits.test,
                             MakeTest(files, std::move(test), options));

@@ -57,6 +57,8 @@ struct ImageSplits {
   std::vector<std::string> classes;  // names, indexed by label
   // Sentences for the user about folders and files that are not read.
   std::vector<std::string> notes;
+  // Hash of the training images' names and labels, and of the bytes of a few.
+  std::string content;
 };
 
 // Lists the folder. Images are read when a batch needs them.

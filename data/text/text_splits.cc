@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "base/foreign_format.h"
+#include "data/content_hash.h"
 #include "data/text/bpe_tokenizer.h"
 #include "data/text/byte_tokenizer.h"
 #include "data/text/char_tokenizer.h"
@@ -120,7 +121,38 @@ absl::StatusOr<TokenFiles> OpenTokenFolder(base::FileSystem& files,
   return opened;
 }
 
+// Number and length of the samples of a file of tokens.
+constexpr std::int64_t kHashedRuns = 64, kHashedTokens = 256;
+
+// Returns a hash of the number of tokens and of runs of them, evenly spaced
+// from the first to the last. Empty if they cannot be read, which a batch will
+// report.
+std::string HashOfSamples(const TokenSource& tokens) {
+  ContentHash hash;
+  hash.Add(tokens.size());
+  const std::int64_t length = std::min(tokens.size(), kHashedTokens);
+  std::vector<std::int64_t> run(length);
+  for (std::int64_t i = 0; i < kHashedRuns; ++i) {
+    const double part = static_cast<double>(i) / (kHashedRuns - 1);
+    const auto begin = static_cast<std::int64_t>(
+        part * static_cast<double>(tokens.size() - length));
+    if (!tokens.Read(begin, absl::MakeSpan(run)).ok()) return "";
+    hash.Add(run);
+  }
+  return hash.ToString();
+}
+
 }  // namespace
+
+std::string VocabularyHash(const Tokenizer& tokenizer) {
+  ContentHash hash;
+  hash.Add(tokenizer.name());
+  for (Token token = 0; token < tokenizer.vocab_size(); ++token) {
+    const absl::StatusOr<std::string> text = tokenizer.Decode({token});
+    hash.Add(text.ok() ? *text : "");
+  }
+  return hash.ToString();
+}
 
 std::vector<std::string> TokenizerNames() { return {kBytes, kChars, kGpt2}; }
 
@@ -197,6 +229,9 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
   TROUPE_ASSIGN_OR_RETURN(TextSplits splits,
                           SplitTokens(source, options, split));
   splits.tokenizer = std::move(tokenizer);
+  ContentHash content;
+  content.Add(text);
+  splits.content = content.ToString();
   return splits;
 }
 
@@ -216,6 +251,7 @@ absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
     TROUPE_ASSIGN_OR_RETURN(
         splits.train,
         MakeTrain(opened.train, opened.train->size(), options, split.seed));
+    splits.content = HashOfSamples(*opened.train);
     if (opened.test != nullptr) {
       TROUPE_ASSIGN_OR_RETURN(splits.test,
                               MakeTest(opened.test, /*begin=*/0, options));
@@ -224,6 +260,7 @@ absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
     TROUPE_ASSIGN_OR_RETURN(const TokenSourcePtr tokens,
                             OpenTokenFile(files, path, file));
     TROUPE_ASSIGN_OR_RETURN(splits, SplitTokens(tokens, options, split));
+    splits.content = HashOfSamples(*tokens);
   }
   if (!options.tokenizer_path.empty()) {
     TROUPE_ASSIGN_OR_RETURN(splits.tokenizer,

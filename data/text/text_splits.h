@@ -65,7 +65,13 @@ struct TextSplits {
   DatasetPtr train;
   DatasetPtr test;         // null with val_fraction 0
   TokenizerPtr tokenizer;  // null: only token numbers are known
+  // Hash of the training text; for files of tokens, of their number and of
+  // samples of them.
+  std::string content;
 };
+
+// Returns a hash of what each token number stands for.
+std::string VocabularyHash(const Tokenizer& tokenizer);
 
 // Returns the tokenizer that `options` name. Only "chars" without a path reads
 // `corpus`.

@@ -292,5 +292,48 @@ TEST(RegistryTest, ErrorsOfTextAndImagesBlameFields) {
   EXPECT_EQ(field(images), "ImageOptions.resize");
 }
 
+TEST(RegistryTest, DescribesWhatFilesHave) {
+  const auto described = [](const DatasetOptions& options) {
+    const auto splits = OpenDataset(options);
+    EXPECT_TRUE(splits.ok()) << splits.status();
+    return DescribeData(options, *splits);
+  };
+  DatasetOptions text = Kind("text");
+  text.text.context = 4;
+  text.text.tokenizer = "chars";
+  const std::string folder = MakeTempFolder();
+  text.path = WriteFile(folder, "a.txt", Bytes(60, 'a'));
+  const auto first = described(text);
+  EXPECT_EQ(first.size(), 5u);
+  // The same text under another name; another text of as many characters.
+  text.path = WriteFile(folder, "moved.txt", Bytes(60, 'a'));
+  EXPECT_EQ(described(text), first);
+  text.path = WriteFile(folder, "b.txt", Bytes(60, 'b'));
+  const auto other = described(text);
+  EXPECT_NE(other.at("content"), first.at("content"));
+  EXPECT_NE(other.at("vocabulary"), first.at("vocabulary"));
+  text.text.tokenizer = "bytes";
+  EXPECT_NE(described(text).at("vocabulary"), other.at("vocabulary"));
+
+  DatasetOptions tokens = Kind("tokens");
+  tokens.text.context = 4;
+  Bytes numbers(60'000, 1);
+  tokens.path = WriteFile(folder, "t.bin", numbers);
+  const std::string content = described(tokens).at("content");
+  numbers.back() = 2;
+  tokens.path = WriteFile(folder, "u.bin", numbers);
+  EXPECT_NE(described(tokens).at("content"), content);
+  EXPECT_EQ(described(tokens).count("vocabulary"), 0u);
+
+  DatasetOptions mnist = Kind("mnist");
+  mnist.path = WriteMnist(MakeTempFolder(), "train", 50);
+  const std::string digits = described(mnist).at("content");
+  WriteFile(mnist.path, "train-labels-idx1-ubyte", MakeIdx({50}, Bytes(50, 3)));
+  EXPECT_NE(described(mnist).at("content"), digits);
+
+  EXPECT_EQ(described(Kind("glyphs", 10, 10)).count("content"), 0u)
+      << "the seed says it";
+}
+
 }  // namespace
 }  // namespace troupe::data

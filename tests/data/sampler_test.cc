@@ -343,5 +343,54 @@ TEST(SamplerTest, RefusesImpossibleOptions) {
   EXPECT_TRUE(Sampler::Create(Options(4, 5, /*drop_last=*/false)).ok());
 }
 
+// Neither numbers of samples nor of batches fit 32 bits.
+TEST(SamplerTest, CountsSamplesBeyond32Bits) {
+  for (const std::int64_t size :
+       {(INT64_C(1) << 31) + 3, (INT64_C(1) << 33) + 5, INT64_C(1) << 40}) {
+    SamplerOptions options;
+    options.dataset_size = size;
+    options.global_batch_size = 7;
+    Sampler sampler = *Sampler::Create(options);
+    const std::int64_t per_epoch = size / 7;
+    EXPECT_EQ(sampler.batches_per_epoch(), per_epoch);
+    EXPECT_EQ(sampler.BatchAt(per_epoch - 1),
+              (GlobalBatch{0, (per_epoch - 1) * 7, 7}));
+    EXPECT_EQ(sampler.BatchAt(3 * per_epoch + 2), (GlobalBatch{3, 14, 7}));
+    const SamplerState state = sampler.StateAt(per_epoch - 1);
+    EXPECT_EQ(state.epoch, 0);
+    EXPECT_EQ(state.samples_consumed, (per_epoch - 1) * 7);
+    const SamplerState later = sampler.StateAt(2 * per_epoch + per_epoch / 2);
+    EXPECT_EQ(later.epoch, 2);
+    EXPECT_EQ(later.samples_consumed, per_epoch / 2 * 7);
+    ASSERT_TRUE(sampler.Load(later).ok());
+    EXPECT_EQ(sampler.BatchAt(0), (GlobalBatch{2, per_epoch / 2 * 7, 7}));
+    EXPECT_EQ(sampler.BatchesUntil(3), per_epoch - per_epoch / 2);
+  }
+}
+
+// Checkpoints of earlier versions describe the data without hashes.
+TEST(SamplerTest, ComparesHashesThatBothHave) {
+  SamplerOptions options;
+  options.dataset_size = 100;
+  options.global_batch_size = 10;
+  options.data = {{"kind", "text"}, {"content", "aa"}, {"vocabulary", "bb"}};
+  Sampler sampler = *Sampler::Create(options);
+  SamplerState state = sampler.StateAt(3);
+  EXPECT_TRUE(sampler.Load(state).ok());
+  state.data["content"] = "cc";
+  EXPECT_EQ(sampler.Load(state),
+            absl::InvalidArgumentError(
+                "the data were of content cc, this job's are of content aa "
+                "(hashes); go on with the same data, or start anew"));
+  state.data.erase("content");
+  EXPECT_TRUE(sampler.Load(state).ok());
+  state.data["vocabulary"] = "";
+  EXPECT_FALSE(sampler.Load(state).ok());
+  state.data = {{"kind", "text"}};
+  EXPECT_TRUE(sampler.Load(state).ok());
+  state.data = {{"kind", "tokens"}};
+  EXPECT_FALSE(sampler.Load(state).ok());
+}
+
 }  // namespace
 }  // namespace troupe::data

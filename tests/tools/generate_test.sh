@@ -83,6 +83,16 @@ fails_with 1 'trainer: no checkpoint in saved/best; only a run with keep_best ke
   generate --config=text.toml --checkpoint=saved/best
 fails_with 2 'trainer: tiny.toml:6: data.kind = "synthetic" has no text *' \
   generate --config=tiny.toml --checkpoint=saved
+# Another text of as many characters: the same numbers stand for others.
+tr 'To be' 'Xu cf' <input.txt >other.txt
+for other in 'data.path=other.txt' 'data.tokenizer=bytes'; do
+  fails_with 2 'trainer: --set data.*: saved/step-00000250 was trained on *: the same numbers stand for other texts; *' \
+    "${generate[@]}" --set "$other" --prompt=X
+done
+fails_with 2 'trainer: *the data were of content *(hashes); go on with the same data, or start anew' \
+  train --config=text.toml --resume --set data.path=other.txt \
+  --set train.steps=300
+
 # Another model than that of the checkpoint.
 fails_with 2 'trainer: *is of another model; *h.0.ln_1.weight is f32*' \
   "${generate[@]}" --set model.kind=gpt_micro

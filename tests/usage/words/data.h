@@ -12,6 +12,7 @@
 #include "base/file_system.h"
 #include "data/batch.h"
 #include "data/dataset.h"
+#include "data/registry.h"
 #include "data/sampler.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/tensor.h"
@@ -33,6 +34,12 @@ namespace batch_source_h {
 extern const SamplerOptions sampler_options;
 extern const std::int64_t steps_committed;
 }  // namespace batch_source_h
+
+namespace content_hash_h {
+extern const absl::string_view text;
+extern const std::int64_t label;
+extern DataSplits splits;
+}  // namespace content_hash_h
 
 namespace dataset_h {
 extern const absl::Span<const std::int64_t> indices;

@@ -139,6 +139,7 @@ absl::Status GenerateText(const LoadedConfig& loaded,
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
                           OpenText(run.loaded, files));
   const data::Tokenizer& tokenizer = *splits.tokenizer;
+  TROUPE_RETURN_IF_ERROR(CheckVocabulary(run, tokenizer));
   absl::StatusOr<std::vector<data::Token>> prompt =
       tokenizer.Encode(request.prompt);
   if (!prompt.ok()) {

@@ -84,6 +84,28 @@ absl::StatusOr<OpenedRun> OpenRun(const LoadedConfig& loaded,
   return opened;
 }
 
+absl::Status CheckVocabulary(const OpenedRun& run,
+                             const data::Tokenizer& tokenizer) {
+  const auto& saved = run.checkpoint.state().sampler.data;
+  const auto vocabulary = saved.find("vocabulary");
+  if (vocabulary == saved.end() ||
+      vocabulary->second == data::VocabularyHash(tokenizer)) {
+    return absl::OkStatus();
+  }
+  const auto name = saved.find("tokenizer");
+  const std::string was = name == saved.end() ? "" : name->second;
+  return ErrorAt(
+      run.loaded, {"data.tokenizer_path", "data.tokenizer", "data.path"},
+      absl::StrCat(run.checkpoint.path(), " was trained on tokens of ",
+                   was.empty() || was == tokenizer.name()
+                       ? absl::StrCat("another tokenizer \"", tokenizer.name(),
+                                      "\" than this one")
+                       : absl::StrCat("the tokenizer \"", was, "\", not \"",
+                                      tokenizer.name(), "\""),
+                   ": the same numbers stand for other texts; give the data "
+                   "and the tokenizer of that run"));
+}
+
 absl::StatusOr<std::unique_ptr<actors::InferenceSession>> OpenSavedModel(
     OpenedRun run, const data::DataSplits& splits, base::FileSystem& files,
     int threads) {

@@ -54,6 +54,12 @@ struct OpenedRun {
 absl::StatusOr<OpenedRun> OpenRun(const LoadedConfig& loaded,
                                   const SavedRun& run, base::FileSystem& files);
 
+// Returns an error of data.path and data.tokenizer_path if token numbers stand
+// for other texts than when `checkpoint` was written. Checkpoints of earlier
+// versions do not tell.
+absl::Status CheckVocabulary(const OpenedRun& run,
+                             const data::Tokenizer& tokenizer);
+
 // Opens the model of `run` with the weights of its checkpoint, on the host (on
 // `reference` if train.device says so, which f64 needs): in
 // as many stages as mesh.pp and mesh.virtual_stages say, on mesh.pp ranks of

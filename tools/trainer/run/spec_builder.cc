@@ -99,7 +99,7 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   spec.count_targets = TargetCounterOf(config.loss);
   spec.train = splits.train;
   spec.test = splits.test;
-  spec.data = data::DescribeData(config.data);
+  spec.data = data::DescribeData(config.data, splits);
   Describe(config, spec);
   spec.eval_each_epoch = spec.eval_every == 0;
   spec.checkpoint.files = &files;
