@@ -133,6 +133,12 @@ class SupervisorState {
   // Adapts the window to the pace of the steps since the last call.
   void Pace(std::int64_t committed);
   void ReportSteps(const Progress& progress);
+  // Ends the job because of `failure`, or holds it until ranks have told what
+  // they wait for.
+  void Judge(const Failure& failure);
+  // Returns whether the failure is kept until the checkpoint in progress is
+  // saved: a failing evaluation must not cost the checkpoint of its step.
+  bool WaitsForCheckpoint(const Failure& failure);
   // Called when all ranks have reached a boundary: starts the evaluation or
   // checkpoint that is due, ends the job, or grants further steps.
   void AtBoundary();
@@ -171,6 +177,8 @@ class SupervisorState {
   bool begun_ = false;
   std::optional<Failure> early_failure_;
   std::optional<HeldVerdict> verdict_;  // set in kFailing
+  // Failure of an evaluation that ends the job once a checkpoint is saved.
+  std::optional<Failure> after_saving_;
   bool halted_ = false;
   std::int64_t evaluated_at_ = -1;
 

@@ -257,5 +257,43 @@ TEST_F(SupervisorTest, AnInfiniteTimeOutWaits) {
   EXPECT_TRUE(ended());
 }
 
+// The copies of the step are made before it is evaluated.
+TEST_F(SupervisorTest, AFailingEvaluationLeavesTheCheckpointOfItsStep) {
+  for (const char* actor : {"compute", "loader"}) {
+    JobSpec spec = TinyCnnJob(2, 1);
+    spec.checkpoint.dir = FreshFolder(actor);
+    Begin(spec);
+    for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 1));
+    Send(SnapshotTaken{kNow, 0, 1});
+    Heard();
+    Send(Failure{kNow, 1, actor, 3, "no such class"});
+    Send(Failure{kNow, 0, "compute", 1, "rank 1 has ended"});
+    Send(CheckpointOpened{kNow, 1, "folder"});
+    EXPECT_EQ(Heard(), "rank 0: save 1 to folder");
+    Send(ShardSaved{kNow, 1, ShardSummary()});
+    EXPECT_EQ(Heard(), "commit 1 of 1 shards");
+    EXPECT_FALSE(ended());
+    Send(CheckpointSaved{kNow, 1, "path"});
+    ASSERT_TRUE(ended());
+    EXPECT_EQ(verdict().message(),
+              absl::StrCat("rank 1, ", actor, ": no such class"));
+  }
+}
+
+// A checkpoint that cannot be written does not hold the job, and does not hide
+// the first error.
+TEST_F(SupervisorTest, AFailingEvaluationDoesNotWaitForABrokenDisk) {
+  JobSpec spec = TinyCnnJob(2, 1);
+  spec.checkpoint.dir = FreshFolder("broken");
+  Begin(spec);
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 1));
+  Send(SnapshotTaken{kNow, 0, 1});
+  Send(Failure{kNow, 1, "compute", 3, "no such class"});
+  EXPECT_FALSE(ended());
+  Send(Failure{kNow, -1, "checkpointer", 8, "disk full"});
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(verdict().message(), "rank 1, compute: no such class");
+}
+
 }  // namespace
 }  // namespace troupe::actors
