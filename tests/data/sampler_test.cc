@@ -380,7 +380,7 @@ TEST(SamplerTest, ComparesHashesThatBothHave) {
   state.data["content"] = "cc";
   EXPECT_EQ(sampler.Load(state),
             absl::InvalidArgumentError(
-                "the data were of content cc, this job's are of content aa "
+                "the data were of content cc, this job's are of aa "
                 "(hashes); go on with the same data, or start anew"));
   state.data.erase("content");
   EXPECT_TRUE(sampler.Load(state).ok());
