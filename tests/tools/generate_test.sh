@@ -89,7 +89,7 @@ for other in 'data.path=other.txt' 'data.tokenizer=bytes'; do
   fails_with 2 'trainer: --set data.*: saved/step-00000250 was trained on *: the same numbers stand for other texts; *' \
     "${generate[@]}" --set "$other" --prompt=X
 done
-fails_with 2 'trainer: *the data were of content *(hashes); go on with the same data, or start anew' \
+fails_with 2 'trainer: *the data were of content *; go on with the same data, or start anew' \
   train --config=text.toml --resume --set data.path=other.txt \
   --set train.steps=300
 
