@@ -3,7 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
@@ -37,8 +36,7 @@ FilesPtr FilesOf(const DatasetOptions& options) {
   if (options.files == nullptr) {
     return std::make_shared<base::PosixFileSystem>();
   }
-  const auto keep = [](base::FileSystem*) {};  // the caller owns it
-  return FilesPtr(options.files, keep);
+  return FilesPtr(options.files, [](auto*) {});  // the caller owns it
 }
 
 constexpr auto kTrainCount = &DatasetOptions::train_count;
@@ -360,12 +358,12 @@ std::map<std::string, std::string> DescribeData(const DatasetOptions& options) {
   if (kind->has_images) {
     data["normalize"] = options.normalize ? "true" : "false";
   }
-  const std::string& name = options.kind;
-  if (name == "text") data["tokenizer"] = options.text.tokenizer;
-  if (name == "text" || name == "tokens") {
+  if (options.kind == "text") data["tokenizer"] = options.text.tokenizer;
+  if (options.kind == "text" || options.kind == "tokens") {
     data["context"] = absl::StrCat(options.text.context);
   }
-  if (name == "images") data["size"] = absl::StrCat(options.images.size);
+  const std::int64_t size = options.images.size;
+  if (options.kind == "images") data["size"] = absl::StrCat(size);
   return data;
 }
 

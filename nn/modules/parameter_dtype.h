@@ -5,9 +5,9 @@
 //
 // Kernels add up in f32 whatever the dtype (docs/numerics.md); optimizers keep
 // f32 values beside 16-bit ones with OptimizerOptions::f32_master. Floating
-// buffers become f64 with kF64, otherwise f32: running statistics would not move
-// in 16 bits. Call it when the model is made, before a plan or an arena is made
-// from it.
+// buffers become f64 with kF64, otherwise f32: running statistics would not
+// move in 16 bits. Call it when the model is made, before a plan or an arena is
+// made from it.
 
 #ifndef NN_MODULES_PARAMETER_DTYPE_H_
 #define NN_MODULES_PARAMETER_DTYPE_H_

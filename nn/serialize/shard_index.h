@@ -32,8 +32,8 @@ inline constexpr char kOptimizerHashes[] = "optimizer_hashes";
 struct ShardIndex {
   // Name of the file that has a tensor, by the tensor's name.
   std::map<std::string, std::string> file_of;
-  // What Troupe's checkpoints add, as fields of "metadata":
-  // Number of shards; 0: the text has none.
+  // Fields of "metadata" that Troupe's checkpoints add. Number of shards; 0:
+  // the text has none.
   std::int64_t shards = 0;
   // Hashes of tensors as texts, by the tensor's name. Empty: the text has none.
   std::map<std::string, std::string> model_hashes, optimizer_hashes;

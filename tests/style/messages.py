@@ -10,7 +10,7 @@ names the file, key or sample, and an advice: a clause behind a semicolon that
 begins with a verb of ADVICE ("; convert or remove it"), or the word "must". A
 machine cannot tell whether the advice helps; a reviewer must.
 
-Texts without a literal were made elsewhere, and are checked there.
+Texts without a word of their own were made elsewhere, and are checked there.
 message_exceptions.txt has the number of texts of a file that break the rule; it
 may only shrink.
 """
@@ -72,7 +72,9 @@ def _message(arguments):
     for literal in STRING.finditer(arguments):
         message += value(arguments[at:literal.start()]) + literal.group(1)
         at = literal.end()
-    return message + value(arguments[at:]) if at else ""
+    if not re.search(r"\w", message.replace("{}", "")):
+        return ""
+    return message + value(arguments[at:])
 
 
 def texts(lines):

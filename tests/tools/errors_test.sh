@@ -122,7 +122,7 @@ for arguments in help --version 'help plan' 'train --help' \
         ;;
     esac
     ((code == 1)) || die "exit code $code, not 1, of $arguments, $output"
-    [[ $(cat err.txt) == 'trainer: the output, or its end, could not be written: '* ]] ||
+    [[ $(cat err.txt) == 'trainer: standard output, or its end, could not be written: '* ]] ||
       die "$arguments, $output: it says: $(cat err.txt)"
   done
 done

@@ -195,8 +195,8 @@ TEST_F(BatchNormTest, FusedWithReluAndResidualHasTheBitsOfTheOps) {
 }
 
 // Sums of squares must not lose the variance of f32 numbers far from 0.
-// In f64 by two passes, as in PyTorch: sums of squares would leave 8 digits with
-// a mean of 10^4 standard deviations, and none with 10^8.
+// In f64 by two passes, as in PyTorch: sums of squares would leave 8 digits
+// with a mean of 10^4 standard deviations, and none with 10^8.
 TEST_F(BatchNormTest, TheVarianceOfF64KeepsItsDigits) {
   BatchNorm::Options options;
   options.dtype = DType::kF64;

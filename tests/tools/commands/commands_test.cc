@@ -111,10 +111,11 @@ TEST(Commands, LostOutputIsAnError) {
     const std::string what = words.empty() ? "" : words.back();
     const Outcome full = ran(words, /*writes_left=*/0, /*has_output=*/true);
     EXPECT_EQ(full.exit_code, kExitFailed) << what;
-    EXPECT_EQ(full.error,
-              "trainer: the output, or its end, could not be written: it is "
-              "closed, nobody reads it, or its disk is full; write it "
-              "elsewhere\n")
+    EXPECT_EQ(
+        full.error,
+        "trainer: standard output, or its end, could not be written: it is "
+        "closed, nobody reads it, or its disk is full; write it "
+        "elsewhere\n")
         << what;
     EXPECT_EQ(ran(words, 1000, true).exit_code, kExitOk) << what;
     const bool is_run = words.size() > 4;

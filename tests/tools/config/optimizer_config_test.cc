@@ -62,13 +62,13 @@ TEST(Config, AScheduleNeedsTheKeysThatHaveNoDefault) {
   };
   EXPECT_EQ(wrong("schedule = \"step\"\n"),
             "run.toml:4: optimizer.schedule = \"step\" needs "
-            "optimizer.step_size, such as 1000");
+            "optimizer.step_size; set it, to 1000 for example");
   EXPECT_EQ(wrong("schedule = \"multi_step\"\n"),
             "run.toml:4: optimizer.schedule = \"multi_step\" needs "
-            "optimizer.milestones, such as [1000, 2000]");
+            "optimizer.milestones; set it, to [1000, 2000] for example");
   EXPECT_EQ(wrong("schedule = \"exponential\"\n"),
             "run.toml:4: optimizer.schedule = \"exponential\" needs "
-            "optimizer.gamma, such as 0.999");
+            "optimizer.gamma; set it, to 0.999 for example");
   EXPECT_EQ(wrong("schedule = \"step\"\nstep_size = 10\n"), "");
   EXPECT_EQ(wrong("schedule = \"multi_step\"\nmilestones = [3]\n"), "");
   EXPECT_EQ(wrong("schedule = \"exponential\"\ngamma = 0.9\n"), "");
@@ -105,7 +105,7 @@ TEST(Config, ScalingTheLearningRateNeedsABase) {
   EXPECT_EQ(wrong("lr_scaling = \"linear\"\n"),
             "run.toml:4: optimizer.lr_scaling = \"linear\" needs "
             "optimizer.lr_base_batch_size, the global batch size that "
-            "optimizer.lr is for, such as 256");
+            "optimizer.lr is for; set it, to 256 for example");
   EXPECT_EQ(wrong("lr_base_batch_size = 256\n"),
             "run.toml:4: optimizer.lr_base_batch_size is for "
             "optimizer.lr_scaling = \"linear\" or \"sqrt\"");

@@ -19,6 +19,8 @@
 namespace troupe::tools {
 namespace {
 
+constexpr absl::string_view kStandardOutput = "standard output";
+
 const Command* Find(const std::string& name) {
   for (const Command& command : Commands()) {
     if (name == command.name) return &command;
@@ -96,9 +98,10 @@ int RunCommand(const std::vector<std::string>& arguments,
   const int code = RunNamed(arguments, watched);
   if (code != kExitOk || !*lost) return code;
   return Fail(context,
-              absl::DataLossError(
-                  "the output, or its end, could not be written: it is closed, "
-                  "nobody reads it, or its disk is full; write it elsewhere"));
+              absl::DataLossError(absl::StrCat(
+                  kStandardOutput,
+                  ", or its end, could not be written: it is closed, nobody "
+                  "reads it, or its disk is full; write it elsewhere")));
 }
 
 }  // namespace troupe::tools

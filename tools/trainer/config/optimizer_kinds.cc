@@ -297,10 +297,10 @@ absl::Status CheckScheduleKeys(const LoadedConfig& loaded) {
   const auto check = [&](Schedule kind, bool is_set, const std::string& key,
                          const char* example) {
     if (schedule.kind != kind || is_set) return absl::OkStatus();
-    return ErrorAt(
-        loaded, {"optimizer.schedule"},
-        absl::StrCat("optimizer.schedule = \"", nn::LrScheduleName(kind),
-                     "\" needs ", key, ", such as ", example));
+    return ErrorAt(loaded, {"optimizer.schedule"},
+                   absl::StrCat("optimizer.schedule = \"",
+                                nn::LrScheduleName(kind), "\" needs ", key,
+                                "; set it, to ", example, " for example"));
   };
   TROUPE_RETURN_IF_ERROR(check(Schedule::kStep, schedule.step_size != 0,
                                "optimizer.step_size", "1000"));
@@ -321,11 +321,12 @@ absl::Status CheckLrScaling(const LoadedConfig& loaded) {
         loaded, {"optimizer.lr_scaling"},
         absl::StrCat("optimizer.lr_scaling = \"", config.lr_scaling,
                      "\" needs optimizer.lr_base_batch_size, the global batch "
-                     "size that optimizer.lr is for, such as 256"));
+                     "size that optimizer.lr is for; set it, to 256 for "
+                     "example"));
   }
   return ErrorAt(loaded, {"optimizer.lr_base_batch_size"},
                  "optimizer.lr_base_batch_size is for optimizer.lr_scaling = "
-                 "\"linear\" or \"sqrt\"");
+                 "\"linear\" or \"sqrt\"; set that, or remove the key");
 }
 
 }  // namespace
