@@ -9,15 +9,6 @@
 #include "actors/protocol/strand_guard.h"
 
 namespace troupe::actors {
-namespace {
-
-// Target duration of a window of steps. Up to two windows are granted ahead, so
-// a stop takes effect within about twice this time.
-constexpr double kWindowSeconds = 0.03;
-// Limit on the number of steps in a window, however short they are.
-constexpr std::int64_t kWindowStepsMax = 1024;
-
-}  // namespace
 
 void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   self_ = self;
@@ -25,12 +16,10 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   crew_ = std::move(crew);
   milestones_.emplace(process_->spec, process_->span);
   start_ = self->clock().now();
-  window_max_ = kWindowStepsMax;
-  if (process_->hooks != nullptr && process_->hooks->window_max > 0) {
-    window_max_ = process_->hooks->window_max;
-  }
-  done_.assign(process_->plan->mesh.size(), process_->span->first_step);
-  granted_ = window_step_ = process_->span->first_step;
+  const std::int64_t first = process_->span->first_step;
+  window_.emplace(first, process_->hooks ? process_->hooks->window_max : 0);
+  done_.assign(process_->plan->mesh.size(), first);
+  granted_ = first;
   saving_.Init(self, process_, crew_);
   track_.emplace(process_->spec, process_->resume.evaluations);
   absl::StatusOr<std::unique_ptr<nn::Optimizer>> optimizer =
@@ -79,8 +68,9 @@ void SupervisorState::OnBegin() {
 void SupervisorState::GrantSteps() {
   if (halted_ || doing_ != Doing::kSteps || reports_.full()) return;
   // Grants reach two windows ahead of the slowest rank, so that no rank idles.
-  const std::int64_t until = std::min(boundary_, Committed() + 2 * window_);
-  if (until < granted_ + window_ && until != boundary_) return;
+  const std::int64_t until =
+      std::min(boundary_, Committed() + 2 * window_->steps());
+  if (until < granted_ + window_->steps() && until != boundary_) return;
   if (until == granted_) return;
   granted_ = until;
   for (const RankActor& rank : crew_->ranks) {
@@ -97,7 +87,7 @@ void SupervisorState::OnProgress(const Progress& progress) {
   // Losses are summed over all ranks, so rank 0's are those of the job.
   if (progress.rank == 0) ReportSteps(progress);
   const std::int64_t committed = Committed();
-  Pace(committed);
+  window_->Adapt(committed, Seconds());
   if (doing_ != Doing::kSteps) return;
   // No rank runs beyond the granted steps, so all of them can save there.
   if (saving_.IsOverdue()) boundary_ = granted_;
@@ -106,19 +96,6 @@ void SupervisorState::OnProgress(const Progress& progress) {
   } else {
     GrantSteps();
   }
-}
-
-void SupervisorState::Pace(std::int64_t committed) {
-  if (committed <= window_step_) return;
-  const double seconds = Seconds();
-  const double pace =
-      (seconds - window_seconds_) / double(committed - window_step_);
-  const double fits = pace > 0 ? kWindowSeconds / pace : 1e9;
-  window_ =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fits, 1e9)),
-                               1, std::min(2 * window_, window_max_));
-  window_step_ = committed;
-  window_seconds_ = seconds;
 }
 
 void SupervisorState::OnAlive(const Alive& alive) {
@@ -193,8 +170,9 @@ void SupervisorState::AtBoundary() {
   } else {
     boundary_ = milestones_->After(Committed());
     // Time spent at the boundary is excluded from the steps' durations.
-    window_seconds_ = Seconds();
-    step_reports_->Restart(window_seconds_);
+    const double now = Seconds();
+    window_->Restart(now);
+    step_reports_->Restart(now);
     GrantSteps();
   }
 }
@@ -314,6 +292,103 @@ void SupervisorState::OnWatch() {
              "no progress for ", how_long, " (", WhereRanksStand(), ")")));
   } else {
     Watch();
+  }
+}
+
+void SupervisorState::OnDown(const caf::down_msg& down) {
+  // A process is lost, or has left. The coordinator reports which, and why; a
+  // failure from here would come sooner, but with less information.
+  if (process_->roster != nullptr &&
+      (!down.reason || down.reason == caf::exit_reason::user_shutdown ||
+       down.reason == caf::exit_reason::remote_link_unreachable)) {
+    return;
+  }
+  absl::Status status = FromError(self_->system(), down.reason);
+  if (status.ok()) status = absl::InternalError("ended before the job");
+  for (std::size_t rank = 0; rank < crew_->ranks.size(); ++rank) {
+    if (down.source != crew_->ranks[rank]) continue;
+    Fail(static_cast<int>(rank), "rank", status);
+    return;
+  }
+  Fail(-1, down.source == crew_->reporter ? "observer" : "checkpointer",
+       status);
+}
+
+void SupervisorState::Fail(int rank, const std::string& actor,
+                           const absl::Status& status) {
+  OnFailure(MakeFailure(process_->generation, rank, actor, status));
+}
+
+void SupervisorState::OnFailure(const Failure& failure) {
+  if (failure.generation != process_->generation) return;
+  if (doing_ == Doing::kFailing) {
+    verdict_->Add(failure);
+    EndIfRipe();
+  }
+  if (doing_ >= Doing::kFailing) return;
+  if (!begun_) {
+    if (!early_failure_) early_failure_ = failure;
+    return;
+  }
+  if (WaitsForCheckpoint(failure)) return;
+  // The checkpoint cannot be saved either: the first failure counts.
+  Judge(after_saving_ ? *after_saving_ : failure);
+}
+
+bool SupervisorState::WaitsForCheckpoint(const Failure& failure) {
+  const bool of_strand = failure.actor == "compute" ||
+                         failure.actor == "comm" || failure.actor == "loader";
+  if (!of_strand || failure.process >= 0) return false;
+  if (after_saving_) return true;  // a peer that fails for the same reason
+  if (doing_ != Doing::kEvaluating || !saving_.active() ||
+      !saving_.HasSnapshots()) {
+    return false;
+  }
+  after_saving_ = failure;
+  doing_ = Doing::kSaving;
+  return true;
+}
+
+void SupervisorState::Judge(const Failure& failure) {
+  // An incomplete crew has no ranks that wait for each other.
+  if (!CrewIsComplete() || !HeldVerdict::IsFor(failure)) {
+    End(StatusOf(failure));
+    return;
+  }
+  doing_ = Doing::kFailing;
+  verdict_.emplace(failure, static_cast<int>(crew_->ranks.size()),
+                   process_->roster.get(), self_->clock().now());
+  OnAsk();
+}
+
+void SupervisorState::OnAsk() {
+  EndIfRipe();
+  if (doing_ != Doing::kFailing) return;
+  for (int rank : verdict_->ToAsk()) {
+    self_->send(crew_->ranks[rank], AskWaits{process_->generation});
+  }
+  self_->delayed_send(self_, HeldVerdict::kAskEvery, ask_atom::value);
+}
+
+void SupervisorState::OnRankWaits(const RankWaits& answer) {
+  if (answer.generation != process_->generation) return;
+  if (doing_ != Doing::kFailing) return;
+  verdict_->Add(answer);
+  EndIfRipe();
+}
+
+void SupervisorState::EndIfRipe() {
+  if (doing_ != Doing::kFailing) return;
+  if (verdict_->ripe(self_->clock().now())) End(verdict_->ToStatus());
+}
+
+void SupervisorState::OnException(const absl::Status& status) {
+  if (doing_ == Doing::kEnded) {
+    // End() itself has thrown, so the reporter may not set the outcome.
+    process_->outcome.Set(status);
+  } else {
+    doing_ = Doing::kSteps;  // a held failure is no longer waited for
+    Fail(/*rank=*/-1, "supervisor", status);
   }
 }
 

@@ -65,6 +65,7 @@
 #include "actors/supervision/milestones.h"
 #include "actors/supervision/saving.h"
 #include "actors/supervision/step_reports.h"
+#include "actors/supervision/step_window.h"
 
 namespace troupe::actors {
 
@@ -130,8 +131,6 @@ class SupervisorState {
   std::int64_t Committed() const;
   double Seconds() const;  // since the job started
   void GrantSteps();
-  // Adapts the window to the pace of the steps since the last call.
-  void Pace(std::int64_t committed);
   void ReportSteps(const Progress& progress);
   // Ends the job because of `failure`, or holds it until ranks have told what
   // they wait for.
@@ -167,11 +166,7 @@ class SupervisorState {
   std::vector<std::int64_t> done_;  // number of committed steps of each rank
   std::int64_t granted_ = 0;
   std::int64_t boundary_ = 0;
-  std::int64_t window_ = 1;
-  std::int64_t window_max_ = 0;
-  // Time and step at which the pace was last measured.
-  double window_seconds_ = 0;
-  std::int64_t window_step_ = 0;
+  std::optional<StepWindow> window_;
   // Before `begin` the crew is still being spawned, in another thread: the
   // first failure that arrives until then is kept.
   bool begun_ = false;
