@@ -19,6 +19,10 @@ extern base::FileSystem& files;
 extern std::unique_ptr<Module> model;
 }  // namespace weight_file_h
 
+namespace shard_index_h {
+extern const std::string text;
+}  // namespace shard_index_h
+
 namespace safetensors_h {
 extern Tensor w, b;
 void Show(const std::string& name, const Shape& shape);

@@ -33,6 +33,10 @@ extern const Variables environment;
 void Show(const std::string& name);
 }  // namespace foreign_launchers_h
 
+namespace half_launched_h {
+extern const Variables environment;
+}  // namespace half_launched_h
+
 namespace launch_command_h {
 extern const std::vector<std::string> arguments;
 }

@@ -1,9 +1,9 @@
 // Finds variables of a launcher beside which others of it are missing. Each of
 // the launcher's processes would train alone, and write into the same files.
 //
-//   // WORLD_SIZE=2, without RANK:
-//   CheckNotHalfLaunched(environment);
-//   // kInvalidArgument: "WORLD_SIZE=2 is set and RANK is not; ..."
+//   // The environment has WORLD_SIZE=2, and no RANK.
+//   const absl::Status half = CheckNotHalfLaunched(environment);
+//   half.message();   // "WORLD_SIZE=2 is set and RANK is not: ..."
 
 #ifndef TOOLS_TRAINER_LAUNCH_HALF_LAUNCHED_H_
 #define TOOLS_TRAINER_LAUNCH_HALF_LAUNCHED_H_
