@@ -42,7 +42,7 @@ TEST(Config, AScheduleSpansTheRunUnlessItsStepsAreSet) {
     const std::string lines = absl::StrCat("schedule = \"", kind, "\"\n");
     EXPECT_EQ(ScheduleOf(lines, 40).steps, 40) << kind;
     EXPECT_EQ(ScheduleOf(lines, 7).steps, 7) << kind;
-    EXPECT_EQ(ScheduleOf(lines + "warmup_steps = 10\n", 40).steps, 30) << kind;
+    EXPECT_EQ(ScheduleOf(lines + "warmup_steps = 3\n", 40).steps, 37) << kind;
     EXPECT_EQ(ScheduleOf(lines + "schedule_steps = 5\n", 40).steps, 5) << kind;
     EXPECT_EQ(ScheduleOf(lines + "schedule_steps = 0\n", 40).steps, 40)
         << "--print-config writes this default";
