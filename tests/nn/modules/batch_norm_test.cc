@@ -194,7 +194,6 @@ TEST_F(BatchNormTest, FusedWithReluAndResidualHasTheBitsOfTheOps) {
   }
 }
 
-// Sums of squares must not lose the variance of f32 numbers far from 0.
 // In f64 by two passes, as in PyTorch: sums of squares would leave 8 digits
 // with a mean of 10^4 standard deviations, and none with 10^8.
 TEST_F(BatchNormTest, TheVarianceOfF64KeepsItsDigits) {
@@ -222,6 +221,7 @@ TEST_F(BatchNormTest, TheVarianceOfF64KeepsItsDigits) {
   }
 }
 
+// Sums of squares must not lose the variance of f32 numbers far from 0.
 TEST_F(BatchNormTest, TheVarianceSurvivesALargeMean) {
   const std::int64_t N = 1000;
   std::vector<double> values = NormalDraws("far", N);
