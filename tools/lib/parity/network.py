@@ -136,8 +136,8 @@ class Network(nn.Module):
         super().__init__()
         self._kinds = []
         tokens = parse(layers[0])[0] == "embedding"
-        # Values are traced through the layers to find their widths.
-        x = torch.zeros((2, *sample_shape),
+        # One sample is traced through the layers to find their widths.
+        x = torch.zeros((1, *sample_shape),
                         dtype=torch.int64 if tokens else torch.float32)
         x, kept = last_to_first(x) if x.dim() == 4 else x, {}
         for i, text in enumerate(layers):
