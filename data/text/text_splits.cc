@@ -27,7 +27,9 @@ constexpr char kSequentialWindow[] = "sequential";
 constexpr char kU16[] = "u16";
 constexpr char kU32[] = "u32";
 constexpr char kTrainFile[] = "train.bin";
-constexpr char kTestFile[] = "val.bin";
+// The first that exists is the test part.
+constexpr const char* kTestFiles[] = {"val.bin", "valid.bin", "validation.bin",
+                                      "dev.bin", "test.bin"};
 
 template <auto kField>
 absl::Status CheckOneOf(const TextOptions& options,
@@ -115,9 +117,12 @@ absl::StatusOr<TokenFiles> OpenTokenFolder(base::FileSystem& files,
   TROUPE_ASSIGN_OR_RETURN(
       opened.train,
       OpenTokenFile(files, base::JoinPath(folder, kTrainFile), options));
-  const std::string test = base::JoinPath(folder, kTestFile);
-  if (!files.Exists(test)) return opened;
-  TROUPE_ASSIGN_OR_RETURN(opened.test, OpenTokenFile(files, test, options));
+  for (const char* name : kTestFiles) {
+    const std::string test = base::JoinPath(folder, name);
+    if (!files.Exists(test)) continue;
+    TROUPE_ASSIGN_OR_RETURN(opened.test, OpenTokenFile(files, test, options));
+    break;
+  }
   return opened;
 }
 
@@ -256,6 +261,10 @@ absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
       TROUPE_ASSIGN_OR_RETURN(splits.test,
                               MakeTest(opened.test, /*begin=*/0, options));
     }
+  } else if (files.List(path).ok()) {
+    return absl::NotFoundError(
+        absl::StrCat("no ", base::JoinPath(path, kTrainFile),
+                     "; name the file to train on so, or give its path"));
   } else {
     TROUPE_ASSIGN_OR_RETURN(const TokenSourcePtr tokens,
                             OpenTokenFile(files, path, file));

@@ -89,8 +89,9 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
                                     const SplitOptions& split);
 
 // Opens the token file `path` (token_file.h); or, if `path` is a folder, its
-// train.bin for training and its val.bin, if any, for testing, ignoring
-// `split`. Returns a tokenizer if `options` name one with a path.
+// train.bin for training and its val.bin (or valid, validation, dev, test.bin),
+// if any, for testing, ignoring `split`. Returns a tokenizer if `options` name
+// one with a path.
 absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
                                       const std::string& path,
                                       const TextOptions& options,

@@ -205,5 +205,28 @@ TEST(OpenTokensTest, SplitsAFileAndTakesTheFilesOfAFolder) {
               ElementsAre(8, -100));
 }
 
+TEST(OpenTokensTest, TestFilesHaveAnyUsualName) {
+  base::PosixFileSystem files;
+  TextOptions options;
+  options.context = 2;
+  const std::string folder = MakeTempFolder();
+  WriteFile(folder, "val.txt", {'x'});
+  EXPECT_EQ(OpenTokens(files, folder, options, {}).status().message(),
+            "no " + folder +
+                "/train.bin; name the file to train on so, or give its path");
+  WriteFile(folder, "train.bin", BytesOf<std::uint16_t>({1, 2, 3}));
+  // Each goes over those before it.
+  std::uint16_t token = 0;
+  for (const char* name :
+       {"test.bin", "dev.bin", "validation.bin", "valid.bin", "val.bin"}) {
+    WriteFile(folder, name, BytesOf<std::uint16_t>({0, ++token}));
+    const auto splits = OpenTokens(files, folder, options, {});
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    ASSERT_NE(splits->test, nullptr) << name;
+    EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*splits->test, {0}).targets),
+                ElementsAre(token, -100));
+  }
+}
+
 }  // namespace
 }  // namespace troupe::data
