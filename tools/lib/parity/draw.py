@@ -68,10 +68,6 @@ def draw_once(rng, precision):
         "optimizer": draw_optimizer(rng, names, loss),
         "comm": draw_comm(rng)}}
     case["phases"] = draw_phases(rng, case, network.has_batch_norm())
-    if (len({phase["mesh"]["dp"] for phase in case["phases"]}) == 1
-            and rng.random() < 0.3):
-        case["config"]["optimizer"]["lr_scaling"] = rng.choice(
-            ["linear", "sqrt"])
     return case
 
 
@@ -171,6 +167,9 @@ def draw_optimizer(rng, names, loss):
             keys["betas"] = rng.choice([[0.9, 0.95], [0.8, 0.99], [0.0, 0.9]])
         if kind != "lamb" and rng.random() < 0.3:
             keys["amsgrad"] = True
+    if rng.random() < 0.2:
+        keys.update(lr_scaling=rng.choice(["linear", "sqrt"]),
+                    lr_base_batch_size=rng.choice([4, 8, 15]))
     keys.update(draw_decay(rng, names))
     clip = rng.random()
     if clip < 0.3:

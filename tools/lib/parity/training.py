@@ -66,7 +66,7 @@ class Training:
                            for n, p in self._named]
         self._trained = [(n, p) for n, p in self._named if p.requires_grad]
         keys = config["optimizer"]
-        rate = base_rate(keys, case["phases"][0]["mesh"]["dp"])
+        rate = base_rate(keys, config["train"]["global_batch_size"])
         self._optimizer = make_optimizer(keys, self._named, rate)
         self._loss_dtype = torch.float32 if self._short else dtype
         self._loss = Loss(config["loss"], self._loss_dtype)
@@ -87,7 +87,7 @@ class Training:
             every = self._config["train"].get("eval_every",
                                               self._steps_per_epoch())
             if self._step % every == 0 or self._step == phase["until"]:
-                self._evaluate(dp)
+                self._evaluate()
         self._set_buffers(self._buffers[0])
 
     def finish(self):
@@ -192,21 +192,14 @@ class Training:
                                        1 - keys.get("ema_decay", 0.0))
 
     @torch.no_grad()
-    def _evaluate(self, dp):
-        """Evaluates on the test samples, of which rank r takes the r-th part."""
-        count = self._config["data"]["test_count"]
+    def _evaluate(self):
+        """Evaluates on the test samples, with the first replica's buffers."""
         self._net.eval()
-        outputs, targets = [], []
-        for r in range(dp):
-            part = range(r * count // dp, (r + 1) * count // dp)
-            if not part:
-                continue
-            self._set_buffers(self._buffers[r])
-            x, y = self._stack([self._samples.test(i) for i in part])
-            outputs.append(self._net(x))
-            targets.append(y)
-        output = torch.cat(outputs).to(self._loss_dtype)
-        target = torch.cat(targets)
+        self._set_buffers(self._buffers[0])
+        x, target = self._stack([
+            self._samples.test(i)
+            for i in range(self._config["data"]["test_count"])])
+        output = self._net(x).to(self._loss_dtype)
         self._net.train()
         self.run.evaluations.append((
             self._step, self._loss(output, target).item(),

@@ -13,8 +13,10 @@ from torch.optim import lr_scheduler as S
 from torch_optimizers import Lamb, Lars
 
 
-def base_rate(keys, dp):
-    scaling = {"none": 1, "linear": dp, "sqrt": math.sqrt(dp)}
+def base_rate(keys, global_batch_size):
+    times = global_batch_size / keys.get("lr_base_batch_size",
+                                         global_batch_size)
+    scaling = {"none": 1, "linear": times, "sqrt": math.sqrt(times)}
     return keys["lr"] * scaling[keys.get("lr_scaling", "none")]
 
 
