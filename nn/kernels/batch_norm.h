@@ -41,8 +41,8 @@ struct BatchNormKernels {
   Op<absl::Status(In x, FixedOut sums)> BatchNormSums{"BatchNormSums"};
 
   // squares = {sums of x, sums of (x - mean)^2, number of rows} of these rows,
-  // with the means of the rows of `sums`, which may be more. f64 alone, where
-  // it is computed (`reference`): others need no second pass.
+  // with the means of the rows of `sums`, which may be more. For f64, which
+  // `reference` alone computes: other dtypes need no second pass.
   Op<absl::Status(In x, FixedIn sums, FixedOut squares)> BatchNormSquares{
       "BatchNormSquares"};
 

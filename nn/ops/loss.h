@@ -57,7 +57,7 @@ Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
 // right: so the mean is PyTorch's, and the accuracy is weighted.
 struct CrossEntropyOptions {
   std::int64_t ignore_index = kIgnoreIndex;
-  double label_smoothing = 0;             // in [0, 1]
+  double label_smoothing = 0;              // in [0, 1]
   std::vector<double> class_weights = {};  // one for each class; empty: all 1
 };
 Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
