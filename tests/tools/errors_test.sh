@@ -54,7 +54,7 @@ grep -qx 'no test samples in train_only: nothing is evaluated' out.txt ||
 # A number of samples is blamed where it was set.
 fails_with 2 'trainer: --set data.test_count: glyphs come in sets of 1 to 16777216 samples, not 1000000000; choose a number between' \
   train --config=tiny.toml --set data.kind=glyphs --set data.test_count=1000000000
-fails_with 2 'trainer: --set data.input_shape: data.train_count: synthetic data of * are more than the limit of 8589934592' \
+fails_with 2 'trainer: --set data.input_shape: data.train_count: synthetic data of * are more than the limit of 8589934592; make fewer or smaller samples' \
   train --config=tiny.toml --set data.input_shape=100000000
 fails_with 2 'trainer: --ranks: mesh dp=512 pp=1 has 512 ranks; one process has at most 256' \
   train --config=tiny.toml --ranks=512
