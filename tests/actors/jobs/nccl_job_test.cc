@@ -3,6 +3,7 @@
 // the CPU's.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@
 #include "base/field_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nn/modules/batch_norm.h"
+#include "nn/modules/conv2d.h"
+#include "nn/modules/flatten.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
 #include "tests/actors/emulated_job.h"
 #include "tests/base/seeds.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
@@ -37,6 +44,25 @@ TEST(NcclJobTest, FourGpus) {
 
 TEST(NcclJobTest, TwoReplicasOfTwoStages) {
   ExpectTheSameBits(EmulatedLeNetJob("cuda", 2, 2), 15);
+}
+
+// The first replica's running statistics are broadcast on the devices, by NCCL
+// and by our own group.
+TEST(NcclJobTest, ReplicasShareBuffers) {
+  JobSpec spec = EmulatedLeNetJob("cuda", 2, 1);
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Conv2d>(1, 4, nn::Window2d{5, 5});
+    model->Append<nn::BatchNorm2d>(4);
+    model->Append<nn::ReLU>();
+    model->Append<nn::Flatten>();
+    model->Append<nn::Linear>(24 * 24 * 4, 10);
+    return model;
+  };
+  spec.eval_every = 1;
+  ExpectTheSameBits(spec, 3);
+  spec.plan.reduction_order = "tree";
+  ExpectTheSameBitsInEveryOrder(spec, Seeds(3));
 }
 
 TEST(NcclJobTest, TheTreeIsThereForTheAsking) {
