@@ -18,7 +18,7 @@
 //
 //   status = kernels.BatchNormSquares(x, sums, squares);  // around the mean
 //   // all ranks add up their `squares`; rule.centered is true
-//   status = kernels.BatchNormStats(squares, rule, ...);
+//   status = kernels.BatchNormStats(squares, rule, stats, mean, var, batches);
 
 #ifndef NN_KERNELS_BATCH_NORM_H_
 #define NN_KERNELS_BATCH_NORM_H_

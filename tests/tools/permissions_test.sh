@@ -30,7 +30,7 @@ done
 [[ $(names_in locked) == '*' ]] || die "left: $(names_in locked)"
 
 mkdir data
-touch data/t10k-images-idx3-ubyte
+touch data/t10k-{images-idx3,labels-idx1}-ubyte
 chmod a-r data/t10k-images-idx3-ubyte
 fails_with 1 "trainer: --set data.path: cannot read data/t10k-images-idx3-ubyte: $denied" \
   train --config=tiny.toml --set data.kind=mnist --set data.path=data

@@ -108,7 +108,8 @@ TEST(Config, ScalingTheLearningRateNeedsABase) {
             "optimizer.lr is for; set it, to 256 for example");
   EXPECT_EQ(wrong("lr_base_batch_size = 256\n"),
             "run.toml:4: optimizer.lr_base_batch_size is for "
-            "optimizer.lr_scaling = \"linear\" or \"sqrt\"");
+            "optimizer.lr_scaling = \"linear\" or \"sqrt\"; set that, or "
+            "remove the key");
   EXPECT_EQ(wrong("lr_scaling = \"none\"\nlr_base_batch_size = 0\n"), "");
 }
 

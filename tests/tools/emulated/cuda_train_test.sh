@@ -80,7 +80,8 @@ called \"gpu\"; *" train --config=gpu.toml --set train.device=gpu
 # --- A GPU that breaks ends the process, which says what ran there ---
 
 EMULATED_BREAKS=200 fails_with 1 "trainer: *cuda:? failed: *\
-cudaErrorIllegalAddress*; in flight: *" train --config=gpu.toml
+cudaErrorIllegalAddress*; in flight: *" \
+  train --config=gpu.toml --set checkpoint.dir=broken
 
 # --- The ordinary program of a machine without a GPU ---
 

@@ -28,10 +28,6 @@ extern Tensor w, b;
 void Show(const std::string& name, const Shape& shape);
 }  // namespace safetensors_h
 
-namespace shard_index_h {
-extern const absl::string_view text;
-}
-
 namespace safetensors_header_h {
 extern const absl::string_view json;
 extern const std::int64_t file_size, n;

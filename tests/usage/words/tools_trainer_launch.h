@@ -24,10 +24,6 @@ extern const Placement placement;
 extern const Variables environment;
 }  // namespace start_words_h
 
-namespace half_launched_h {
-extern const Variables environment;
-}
-
 namespace foreign_launchers_h {
 extern const Variables environment;
 void Show(const std::string& name);
