@@ -36,7 +36,7 @@ extern const BatchNormRule rule;
 extern const Tensor residual;
 extern const bool relu;
 extern Tensor sums, stats, running_mean, running_var, num_batches;
-extern Tensor squares, mean, var, batches;  // of f64
+extern Tensor squares, mean, var, batches;
 }  // namespace batch_norm_h
 
 namespace batch_norm_host_h {
