@@ -77,10 +77,13 @@ start() {
   exec {output}<output.fifo
 }
 
-# Waits for the started program and expects exit code $1.
+# Waits for the started program, whose output it reads on (a full pipe would
+# block the program), and expects exit code $1.
 ends_with() {
   local code=0
+  cat <&"$output" >>out.txt &
   wait "$pid" || code=$?
+  wait $!
   ((code == $1)) || die "exit code $code, not $1: $(cat out.txt err.txt)"
 }
 

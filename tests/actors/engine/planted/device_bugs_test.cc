@@ -31,6 +31,9 @@ namespace troupe::actors {
 namespace {
 
 constexpr std::uint64_t kSeeds = 20;
+// Number of seeds for a bug that none of those reveals: one found by 2 of 20 is
+// found by none of some other 10.
+constexpr std::uint64_t kSeedsIfRare = 200;
 constexpr std::uint64_t kSeedsUnderTsan = 6;
 constexpr std::int64_t kSteps = 6;  // graphs run the last three
 
@@ -181,8 +184,8 @@ Trial Right(const Case& c) {
   return TryInChild([&] { return c.outcome(/*seed=*/0); });
 }
 
-Tally Count(const Case& c, Bug bug) {
-  return CountSeeds(Seeds(kSeeds), Right(c), [&](std::uint64_t seed) {
+Tally Count(const Case& c, Bug bug, const std::vector<std::uint64_t>& seeds) {
+  return CountSeeds(seeds, Right(c), [&](std::uint64_t seed) {
     PlantedBug<Bug>() = bug;
     return c.outcome(seed);
   });
@@ -202,7 +205,8 @@ class DeviceBugsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(DeviceBugsTest, AreFoundBySeeds) {
   const Case& c = GetParam();
-  const Tally tally = Count(c, c.bug);
+  Tally tally = Count(c, c.bug, Seeds(kSeeds));
+  if (tally.found() == 0) tally = Count(c, c.bug, EverySeed(kSeedsIfRare));
   EXPECT_GT(tally.found(), 0);
   std::printf("%s: %s\n%s\n", c.name, tally.ToString().c_str(),
               tally.last.c_str());
@@ -221,7 +225,7 @@ class RightCodeTest : public testing::TestWithParam<Program> {};
 TEST_P(RightCodeTest, ShowsNoBug) {
   Case c = {};
   c.outcome = GetParam().outcome;
-  const Tally tally = Count(c, Bug::kNone);
+  const Tally tally = Count(c, Bug::kNone, Seeds(kSeeds));
   EXPECT_EQ(tally.found(), 0) << tally.last;
 }
 
@@ -241,8 +245,9 @@ void PrintTable() {
   std::printf("| bug | in | %s |\n| --- | --- | --- |\n",
               kUnderTsan ? "ThreadSanitizer names" : "found by seeds");
   for (const Case& c : kCases) {
-    const std::string found =
-        kUnderTsan ? NamedRace(RacesOf(c, c.bug)) : Count(c, c.bug).ToString();
+    const std::string found = kUnderTsan
+                                  ? NamedRace(RacesOf(c, c.bug))
+                                  : Count(c, c.bug, Seeds(kSeeds)).ToString();
     std::printf("| %s | `%s` | %s |\n", c.name, c.source, found.c_str());
   }
 }
