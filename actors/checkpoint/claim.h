@@ -10,8 +10,8 @@
 // system releases the lock when the process ends, so none is stale after a
 // crash. Reading a checkpoint needs no claim.
 //
-// In a job of several processes one of them claims the folder and marks it, and
-// the others look whether theirs has the mark. Otherwise a relative path in
+// One process of a job claims the folder and marks it, and the others look
+// whether theirs has the mark. Otherwise a relative path in
 // another working folder, or a disk of each host, would be found only when the
 // first checkpoint is written.
 //

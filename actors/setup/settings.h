@@ -9,9 +9,9 @@
 //
 // Settings are those of JobSpec::settings, and the type of each module
 // ("module features.1": "nn::ReLU"), apart from dropouts, which people add and
-// remove on purpose. A checkpoint of an earlier version has none: nothing is
-// compared. So is a key that only one of the two has, for versions add and
-// remove keys; modules are compared in any case.
+// remove on purpose. A checkpoint of an earlier version has none and is not
+// compared. Nor is a key that only one of the two has, since versions add and
+// remove keys; a module that only one has is a difference.
 
 #ifndef ACTORS_SETUP_SETTINGS_H_
 #define ACTORS_SETUP_SETTINGS_H_

@@ -16,6 +16,8 @@ no sentence: By passes only if a comma stands before the colon.
 import re
 import sys
 
+import by_hand
+
 NEVER = {"of", "that", "whose", "who", "whom", "whoever", "what", "told", "those",
          "behind", "but", "which", "nobody", "somebody"}
 WITH_COMMA = {"as", "from", "in", "with", "where"}  # or with a colon
@@ -70,21 +72,5 @@ def fragments(file):
                 "verb (Returns, Waits, ...)" % found.group(1))
 
 
-class _File:
-    def __init__(self, path):
-        self.path = path
-        with open(path, encoding="utf-8") as file:
-            self.lines = file.read().splitlines()
-
-
-def main():
-    found = False
-    for path in sys.argv[1:]:
-        for number, sentence in fragments(_File(path)):
-            found = True
-            print("%s:%d: %s" % (path, number, sentence))
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(by_hand.main(fragments, sys.argv[1:]))

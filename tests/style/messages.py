@@ -18,6 +18,8 @@ may only shrink.
 import re
 import sys
 
+import by_hand
+
 FOLDERS = ("data/", "tools/")
 EXCEPTIONS = "tests/style/message_exceptions.txt"
 
@@ -136,21 +138,5 @@ def messages(tree):
         yield EXCEPTIONS, line, "no file %s; delete the line" % path
 
 
-class _File:
-    def __init__(self, path):
-        self.path = path
-        with open(path, encoding="utf-8") as file:
-            self.lines = file.read().splitlines()
-
-
-def main():
-    found = False
-    for path in sys.argv[1:]:
-        for number, sentence in findings(_File(path)):
-            found = True
-            print("%s:%d: %s" % (path, number, sentence))
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(by_hand.main(findings, sys.argv[1:]))

@@ -108,7 +108,7 @@ TEST_F(SupervisorTest, OldEvaluationsAreDropped) {
   EXPECT_EQ(process_->outcome.Wait()->evaluation.count, 70);
 }
 
-// With class weights the loss counts weights, and the ranks count targets.
+// The loss counts weights where classes have them; the ranks count targets.
 TEST_F(SupervisorTest, EvaluationsCountTargets) {
   Begin(TinyCnnJob(2, 1));
   Heard();

@@ -194,7 +194,7 @@ TEST_F(BatchNormTest, FusedWithReluAndResidualHasTheBitsOfTheOps) {
   }
 }
 
-// In f64 by two passes, as in PyTorch: sums of squares would leave 8 digits
+// The variance is computed in two passes: sums of squares would leave 8 digits
 // with a mean of 10^4 standard deviations, and none with 10^8.
 TEST_F(BatchNormTest, TheVarianceOfF64KeepsItsDigits) {
   BatchNorm::Options options;

@@ -97,7 +97,7 @@ absl::StatusOr<std::string> ExportWeights(const ExportOptions& options,
   TROUPE_ASSIGN_OR_RETURN(const actors::Checkpoint checkpoint,
                           actors::OpenCheckpoint(files, options.checkpoint));
   nn::CachingAllocator memory;
-  // In the run's own dtype, parameters are the rounded master values.
+  // Parameters in the run's own dtype are the rounded master values.
   TROUPE_ASSIGN_OR_RETURN(
       std::vector<nn::NamedTensor> tensors,
       actors::ReadModel(checkpoint, memory,

@@ -32,13 +32,6 @@ void SetModel(const TrainerConfig& config, const data::SampleSpec& sample,
   spec.optimizer = OptimizerOf(config);
 }
 
-// Returns the number of steps of a run that is not resumed.
-std::int64_t RunSteps(const actors::JobSpec& spec,
-                      const data::SamplerOptions& sampler) {
-  if (spec.epochs == 0) return spec.steps;
-  return spec.epochs * (sampler.dataset_size / sampler.global_batch_size);
-}
-
 // Keys that may differ from the checkpoint's without a word: a resumed run does
 // not read the file of first weights, and recomputing changes no bit.
 bool IsIrrelevant(absl::string_view key) {
@@ -66,12 +59,16 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
                                           base::FileSystem& files) {
   actors::JobSpec spec = loaded.config.job;
-  data::SamplerOptions sampler;
-  sampler.dataset_size = splits.train->size();
-  sampler.global_batch_size = spec.plan.global_batch_size;
-  TROUPE_RETURN_IF_ERROR(AtKeys(loaded, sampler.Validate()));
+  data::SamplerOptions of_samples;
+  of_samples.dataset_size = splits.train->size();
+  of_samples.global_batch_size = spec.plan.global_batch_size;
+  const absl::StatusOr<data::Sampler> sampler =
+      data::Sampler::Create(of_samples);
+  if (!sampler.ok()) return AtKeys(loaded, sampler.status());
   LoadedConfig spanned = loaded;
-  SpanSchedule(RunSteps(spec, sampler), spanned.config);
+  SpanSchedule(
+      spec.epochs > 0 ? sampler->BatchesUntil(spec.epochs) : spec.steps,
+      spanned.config);
   TROUPE_RETURN_IF_ERROR(CheckOptimizer(spanned));
   const TrainerConfig& config = spanned.config;
   const data::SampleSpec& sample = splits.train->spec();

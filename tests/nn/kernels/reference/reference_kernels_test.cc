@@ -51,7 +51,7 @@ TEST_P(ReferenceKernelsTest, Linear) {
   EXPECT_EQ(ValuesOf(db), (Values{5, 7, 9}));
 }
 
-// As PyTorch's threshold_backward: at NaN the gradient passes.
+// The gradient passes where the value is NaN, as in PyTorch.
 TEST_P(ReferenceKernelsTest, ReluBackwardPassesAtNan) {
   const Tensor y = Make({6}, {std::nan(""), 1, 0, -0.0, -2, INFINITY});
   const Tensor dy = Make({6}, {2, 3, 4, 5, 6, 7});
