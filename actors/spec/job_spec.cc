@@ -114,6 +114,7 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckGraphs(spec.cuda_graphs));
   TROUPE_RETURN_IF_ERROR(CheckComparison(spec));
   TROUPE_RETURN_IF_ERROR(CheckLossScale(spec));
+  TROUPE_RETURN_IF_ERROR(spec.optimizer.status());
   if (spec.steps > 0 && spec.epochs > 0) {
     return base::FieldError<&JobSpec::epochs, &JobSpec::steps>(absl::StrCat(
         base::FieldName<&JobSpec::steps>(), " and ",

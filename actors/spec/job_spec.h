@@ -4,13 +4,13 @@
 //   JobSpec spec;
 //   spec.model = [] { return nn::MakeMlp({784, 512, 10}, {}); };
 //   spec.loss = nn::ops::CrossEntropyLoss();
-//   spec.optimizer = [] { return std::make_unique<nn::Sgd>(sgd_options); };
+//   spec.optimizer = nn::SgdOptions{/*lr=*/0.02, /*momentum=*/0.9};
 //   spec.train = splits.train;
 //   spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
 //   spec.plan.global_batch_size = 64;
 //   spec.steps = 1000;
 //
-// The fields are in parts by concern: see also job_parts.h and
+// The fields are in parts by concern: see also job_fields.h, job_parts.h and
 // checkpoint_options.h.
 
 #ifndef ACTORS_SPEC_JOB_SPEC_H_
@@ -26,19 +26,16 @@
 #include "absl/status/statusor.h"
 #include "actors/spec/checkpoint_options.h"
 #include "actors/spec/cluster_options.h"
+#include "actors/spec/job_fields.h"
 #include "actors/spec/job_parts.h"
 #include "data/dataset.h"
 #include "nn/kernels/kernels.h"
-#include "nn/modules/module.h"
-#include "nn/ops/loss.h"
 #include "nn/optim/optimizer.h"
 #include "nn/serialize/weight_file.h"
 #include "pipeline/cut_search.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {
-
-using OptimizerFactory = std::function<std::unique_ptr<nn::Optimizer>()>;
 
 // Weights that a job begins with unless it is resumed from a checkpoint.
 struct InitOptions {
@@ -76,17 +73,18 @@ struct JobSpec : NumberOptions,
                  WatchOptions {
   // Makes the model. Called for each rank in the rank's own thread, several at
   // once; and before, to make the plan, in the caller of Job::Start().
-  nn::ModelFactory model;
+  JobModel model;
   InitOptions init;
-  nn::ops::LossFn loss;
+  JobLoss loss;
   // Returns the number of targets of a batch that the loss counts, for the
   // reports of evaluations; called in the rank's thread. Null: the count of the
   // loss, which with class weights is a sum of weights (nn/ops/loss.h).
   std::function<std::int64_t(const nn::Tensor& targets)> count_targets;
-  OptimizerFactory optimizer;
+  // Makes a rank's optimizer, or its options, from which each rank makes one.
+  JobOptimizer optimizer;
 
-  data::DatasetPtr train;
-  data::DatasetPtr test;  // samples of evaluations; null: no evaluation
+  JobData train;
+  JobData test;  // samples of evaluations; null: no evaluation
   std::uint64_t seed = 0;
 
   // Mesh, batch sizes, buckets.

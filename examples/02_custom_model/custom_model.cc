@@ -79,12 +79,7 @@ absl::Status Run() {
   TROUPE_ASSIGN_OR_RETURN(spec.test, data::MakeSyntheticDataset(data, "test"));
   spec.model = MakeModel;
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] {
-    nn::SgdOptions options;
-    options.lr = 0.05;
-    options.momentum = 0.9;
-    return std::make_unique<nn::Sgd>(options);
-  };
+  spec.optimizer = nn::SgdOptions{/*lr=*/0.05, /*momentum=*/0.9};
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
   spec.plan.global_batch_size = 64;
   spec.steps = 600;

@@ -6,7 +6,6 @@
 // Fails if any loss differs between the runs.
 
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,11 +43,7 @@ absl::StatusOr<std::vector<double>> Losses(const pipeline::Mesh& mesh,
   // Children: 0 flatten, 1 linear, 2 relu, 3 linear, 4 relu, 5 linear.
   spec.model = [] { return nn::MakeMlp({10, 64, 64, 10}, {}); };
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] {
-    nn::SgdOptions options;
-    options.lr = 0.1;
-    return std::make_unique<nn::Sgd>(options);
-  };
+  spec.optimizer = nn::SgdOptions{/*lr=*/0.1};
   spec.plan.mesh = mesh;
   spec.plan.cuts = std::move(cuts);
   spec.plan.global_batch_size = 64;

@@ -7,7 +7,6 @@
 // To replay a seed that fails, run the test with only that seed.
 
 #include <cstdint>
-#include <memory>
 
 #include "actors/sim/simulation.h"
 #include "data/synthetic.h"
@@ -29,7 +28,7 @@ actors::JobSpec SmallJob() {
   spec.train = data::MakeSyntheticDataset(data, "train").value();
   spec.model = [] { return nn::MakeMlp({10, 8, 10}, {}); };
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] { return std::make_unique<nn::Sgd>(nn::SgdOptions()); };
+  spec.optimizer = nn::SgdOptions();
   spec.plan.mesh = pipeline::Mesh(/*dp=*/4);
   spec.plan.global_batch_size = 16;
   // Several small buckets, so that reductions overlap with backward.

@@ -144,9 +144,7 @@ absl::StatusOr<std::vector<double>> Train(const pipeline::Mesh& mesh,
   TROUPE_ASSIGN_OR_RETURN(spec.train, data::MakeSyntheticDataset({}, "train"));
   spec.model = MakeModel;
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] {
-    return std::make_unique<nn::Sgd>(nn::SgdOptions{/*lr=*/0.1});
-  };
+  spec.optimizer = nn::SgdOptions{/*lr=*/0.1};
   spec.plan.mesh = mesh;
   spec.plan.cuts = std::move(cuts);
   spec.plan.global_batch_size = 8 * kMicroBatches;

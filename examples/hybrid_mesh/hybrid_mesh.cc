@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,7 +61,7 @@ absl::StatusOr<End> Train(int dp, int pp, int steps, const std::string& dir,
   // Children: 0 flatten, 1 linear, 2 relu, 3 linear, 4 relu, 5 linear.
   spec.model = [] { return nn::MakeMlp({10, 64, 64, 10}, {}); };
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] { return std::make_unique<nn::Adam>(nn::AdamOptions()); };
+  spec.optimizer = nn::AdamOptions();
   spec.plan.mesh = pipeline::Mesh(dp, pp);
   if (pp > 1) spec.plan.cuts = {3};
   spec.plan.global_batch_size = 64;

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,9 +86,7 @@ absl::StatusOr<Watch> Train(const Way& way, int steps) {
   resnet.width = absl::GetFlag(FLAGS_width);
   spec.model = [resnet] { return nn::MakeResNet(50, resnet).value(); };
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] {
-    return std::make_unique<nn::Sgd>(nn::SgdOptions{/*lr=*/0.001});
-  };
+  spec.optimizer = nn::SgdOptions{/*lr=*/0.001};
   spec.plan.mesh = pipeline::Mesh(/*dp=*/1, way.pp);
   if (way.pp > 1) spec.plan.cuts = {absl::GetFlag(FLAGS_cut)};
   spec.plan.global_batch_size = absl::GetFlag(FLAGS_batch);

@@ -36,12 +36,7 @@ absl::StatusOr<actors::JobSpec> MakeJob(int ranks) {
   TROUPE_ASSIGN_OR_RETURN(spec.test, data::MakeSyntheticDataset(data, "test"));
   spec.model = [] { return std::make_unique<WideAndDeep>(20, 64, 10); };
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] {
-    nn::SgdOptions options;
-    options.lr = 0.05;
-    options.momentum = 0.9;
-    return std::make_unique<nn::Sgd>(options);
-  };
+  spec.optimizer = nn::SgdOptions{/*lr=*/0.05, /*momentum=*/0.9};
   spec.plan.mesh = pipeline::Mesh(ranks);
   spec.plan.global_batch_size = 64;
   spec.steps = 400;

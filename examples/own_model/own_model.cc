@@ -84,7 +84,7 @@ absl::Status Run(int steps) {
   spec.test = digits.test;
   spec.model = MakeMixer;
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] { return std::make_unique<nn::Adam>(nn::AdamOptions()); };
+  spec.optimizer = nn::AdamOptions();
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
   spec.plan.global_batch_size = 64;
   spec.steps = steps;

@@ -9,7 +9,6 @@
 // and layer, not by stage, and gradients add up in the order of micro-batches.
 
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -64,11 +63,7 @@ absl::StatusOr<actors::JobSpec> MakeJob() {
   spec.test = splits.test;
   spec.model = [gpt] { return nn::MakeGpt2(gpt).value(); };
   spec.loss = nn::ops::CrossEntropyLoss();
-  spec.optimizer = [] {
-    nn::AdamOptions options;
-    options.lr = 3e-3;
-    return std::make_unique<nn::Adam>(options);
-  };
+  spec.optimizer = nn::AdamOptions{/*lr=*/3e-3};
   spec.plan.global_batch_size = kMicroBatch * kMicroBatches;
   spec.plan.micro_batch_size = kMicroBatch;
   spec.steps = kSteps;

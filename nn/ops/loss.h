@@ -104,6 +104,15 @@ using LossFn =
 // losses above without options convert directly: LossFn(MeanSquaredError).
 LossFn CrossEntropyLoss(const CrossEntropyOptions& options = {});
 
+// Refuses SoftmaxCrossEntropy(), a call in place of a loss function.
+template <bool kCalled = true>
+LossFn SoftmaxCrossEntropy() {
+  static_assert(!kCalled,
+                "this computes a loss of tensors; as a loss function write "
+                "nn::ops::CrossEntropyLoss()");
+  return nullptr;
+}
+
 }  // namespace troupe::nn::ops
 
 #endif  // NN_OPS_LOSS_H_

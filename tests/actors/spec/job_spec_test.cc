@@ -1,6 +1,7 @@
 #include "actors/spec/job_spec.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,10 @@
 #include "absl/time/time.h"
 #include "base/field_error.h"
 #include "gtest/gtest.h"
+#include "nn/modules/module.h"
+#include "nn/optim/adam.h"
+#include "nn/optim/layerwise.h"
+#include "nn/optim/sgd.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -79,6 +84,54 @@ TEST(JobSpecTest, AnInfiniteTimeOutRuns) {
     spec.plan.inline_bytes = inline_bytes;
     EXPECT_TRUE(RunJob(spec).ok());
   }
+}
+
+TEST(JobSpecTest, OptionsTrainAsTheirOptimizer) {
+  const auto losses = [](JobOptimizer optimizer) {
+    JobSpec spec = TinyCnnJob(2, 5);
+    spec.optimizer = std::move(optimizer);
+    return ReportsOf(spec).losses();
+  };
+  nn::SgdOptions sgd = {/*lr=*/0.02, /*momentum=*/0.9};
+  const auto make_sgd = [sgd] { return std::make_unique<nn::Sgd>(sgd); };
+  EXPECT_EQ(losses(sgd), losses(make_sgd));
+  const auto make_adam = [] {
+    return std::make_unique<nn::Adam>(nn::AdamWDefaults());
+  };
+  EXPECT_EQ(losses(nn::AdamWDefaults()), losses(make_adam));
+  EXPECT_NE(losses(nn::AdamWDefaults()), losses(sgd));
+  const auto make_lamb = [] {
+    return std::make_unique<nn::Lamb>(nn::LambOptions());
+  };
+  EXPECT_EQ(losses(nn::LambOptions()), losses(make_lamb));
+  const auto make_lars = [] {
+    return std::make_unique<nn::Lars>(nn::LarsOptions());
+  };
+  EXPECT_EQ(losses(nn::LarsOptions()), losses(make_lars));
+}
+
+TEST(JobSpecTest, BadOptionsAreNamed) {
+  JobSpec spec = TinyCnnJob(2, 5);
+  spec.optimizer = nn::SgdOptions{/*lr=*/-1};
+  const absl::Status status = RunJob(spec).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "SgdOptions.lr = -1: must be at least 0");
+  spec.optimizer = nn::SgdOptions{/*lr=*/0.1};
+  EXPECT_TRUE(CheckNumbers(spec).ok());
+}
+
+TEST(JobSpecTest, FieldsAreFunctionsOrNone) {
+  JobSpec spec;
+  EXPECT_FALSE(spec.model || spec.optimizer || spec.loss || spec.train);
+  spec = TinyCnnJob(2, 5);
+  const nn::ModelFactory& model = spec.model;
+  EXPECT_NE(model(), nullptr);
+  EXPECT_NE(spec.optimizer(), nullptr);
+  spec.model = nullptr;
+  spec.loss = nullptr;
+  spec.optimizer = nullptr;
+  spec.train = nullptr;
+  EXPECT_FALSE(spec.model || spec.optimizer || spec.loss || spec.train);
 }
 
 }  // namespace

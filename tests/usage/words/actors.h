@@ -48,6 +48,7 @@
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"
 #include "nn/models/models.h"
+#include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/plan.h"
 #include "pipeline/table_cursor.h"
@@ -69,6 +70,13 @@ extern JobObserver* observer;
 extern JobResult result;
 extern absl::Status status;
 extern const data::DataSplits splits;
+
+namespace job_fields_h {
+class MyOptimizer : public nn::Sgd {
+ public:
+  MyOptimizer() : nn::Sgd({}) {}
+};
+}  // namespace job_fields_h
 
 // Variables that the code of an actor, or the code that spawns one, can use.
 extern caf::actor_system& system;

@@ -1,0 +1,3 @@
+#!/bin/bash
+cd tests/actors/spec &&
+  exec python3 mistakes_test.py mistakes.cc mistakes_errors.txt
