@@ -155,10 +155,6 @@ namespace job_h {
 extern JobObserver& observer;
 }
 
-namespace job_spec_h {
-extern const nn::SgdOptions sgd_options;
-}  // namespace job_spec_h
-
 namespace load_window_h {
 extern const LoaderActor loader;
 extern const ComputeActor compute;
