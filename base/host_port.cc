@@ -1,4 +1,4 @@
-#include "tools/trainer/terminal/host_port.h"
+#include "base/host_port.h"
 
 #include <arpa/inet.h>
 
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 
 std::string HostPort::ToString() const {
   return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
@@ -47,4 +47,4 @@ bool IsLoopbackHost(const std::string& host) {
   return host == "localhost" || host == "::1";
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::base

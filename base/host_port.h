@@ -6,15 +6,15 @@
 //
 // An IPv6 address stands in brackets: "[::1]:29400".
 
-#ifndef TOOLS_TRAINER_TERMINAL_HOST_PORT_H_
-#define TOOLS_TRAINER_TERMINAL_HOST_PORT_H_
+#ifndef BASE_HOST_PORT_H_
+#define BASE_HOST_PORT_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 
 struct HostPort {
   std::string host;  // without brackets
@@ -30,6 +30,6 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view text);
 // "localhost", 127.0.0.0/8 or ::1. Does not resolve names.
 bool IsLoopbackHost(const std::string& host);
 
-}  // namespace troupe::tools
+}  // namespace troupe::base
 
-#endif  // TOOLS_TRAINER_TERMINAL_HOST_PORT_H_
+#endif  // BASE_HOST_PORT_H_

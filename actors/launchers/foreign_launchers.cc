@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/foreign_launchers.h"
+#include "actors/launchers/foreign_launchers.h"
 
 #include <cstdint>
 #include <utility>
@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "actors/launchers/half_launched.h"
+#include "actors/launchers/slurm_lists.h"
 #include "base/check.h"
 #include "base/fnv_hash.h"
-#include "tools/trainer/launch/half_launched.h"
-#include "tools/trainer/launch/slurm_lists.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 namespace {
 
 using Read = absl::StatusOr<ForeignPlacement> (*)(const Variables&);
@@ -98,8 +98,8 @@ absl::Status ReadMaster(const Variables& environment,
   const bool bare = absl::StrContains(host, ':') && host[0] != '[';
   const std::string text =
       bare ? absl::StrCat("[", host, "]:") : absl::StrCat(host, ":");
-  const absl::StatusOr<HostPort> master =
-      ParseHostPort(absl::StrCat(text, environment.Text(port_name)));
+  const absl::StatusOr<base::HostPort> master =
+      base::ParseHostPort(absl::StrCat(text, environment.Text(port_name)));
   if (!master.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(found.master_from, ": ", master.status().message()));
@@ -179,8 +179,8 @@ bool FromSlurm(const Variables& environment) {
          environment.Has("SLURM_STEP_NODELIST") && !IsSlurmScript(environment);
 }
 
-absl::StatusOr<HostPort> MasterOfSlurm(const Variables& environment) {
-  HostPort master;
+absl::StatusOr<base::HostPort> MasterOfSlurm(const Variables& environment) {
+  base::HostPort master;
   TROUPE_ASSIGN_OR_RETURN(master.host,
                           FirstHost(environment.Text("SLURM_STEP_NODELIST")));
   // Ports such as "17003-17004", if srun has --resv-ports.
@@ -388,4 +388,4 @@ absl::StatusOr<std::optional<ForeignPlacement>> FindForeignLauncher(
   return std::nullopt;
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors

@@ -9,17 +9,17 @@
 // environment that has only some of a launcher's variables is refused, here or
 // by half_launched.h.
 
-#ifndef TOOLS_TRAINER_LAUNCH_FOREIGN_LAUNCHERS_H_
-#define TOOLS_TRAINER_LAUNCH_FOREIGN_LAUNCHERS_H_
+#ifndef ACTORS_LAUNCHERS_FOREIGN_LAUNCHERS_H_
+#define ACTORS_LAUNCHERS_FOREIGN_LAUNCHERS_H_
 
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "tools/trainer/launch/launchers.h"
-#include "tools/trainer/launch/variables.h"
+#include "actors/launchers/launchers.h"
+#include "actors/launchers/variables.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 // Names of launchers in Placement::found_by.
 inline constexpr char kTorchrun[] = "torchrun";
@@ -44,6 +44,6 @@ struct ForeignPlacement {
 absl::StatusOr<std::optional<ForeignPlacement>> FindForeignLauncher(
     const Variables& environment);
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors
 
-#endif  // TOOLS_TRAINER_LAUNCH_FOREIGN_LAUNCHERS_H_
+#endif  // ACTORS_LAUNCHERS_FOREIGN_LAUNCHERS_H_

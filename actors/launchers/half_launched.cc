@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/half_launched.h"
+#include "actors/launchers/half_launched.h"
 
 #include <string>
 
@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "base/check.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 namespace {
 
 // Variables of one launcher.
@@ -80,4 +80,4 @@ absl::Status CheckNotHalfLaunched(const Variables& environment) {
   return Check(environment, kSlurmStep);
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors

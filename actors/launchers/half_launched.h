@@ -5,13 +5,13 @@
 //   const absl::Status half = CheckNotHalfLaunched(environment);
 //   half.message();   // "WORLD_SIZE=2 is set and RANK is not: ..."
 
-#ifndef TOOLS_TRAINER_LAUNCH_HALF_LAUNCHED_H_
-#define TOOLS_TRAINER_LAUNCH_HALF_LAUNCHED_H_
+#ifndef ACTORS_LAUNCHERS_HALF_LAUNCHED_H_
+#define ACTORS_LAUNCHERS_HALF_LAUNCHED_H_
 
 #include "absl/status/status.h"
-#include "tools/trainer/launch/variables.h"
+#include "actors/launchers/variables.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 // Whether this is a Slurm job's script or interactive shell. They have some of
 // a task's variables, and are none.
@@ -23,6 +23,6 @@ bool IsSlurmScript(const Variables& environment);
 //     is set, and one that is not.
 absl::Status CheckNotHalfLaunched(const Variables& environment);
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors
 
-#endif  // TOOLS_TRAINER_LAUNCH_HALF_LAUNCHED_H_
+#endif  // ACTORS_LAUNCHERS_HALF_LAUNCHED_H_

@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/launchers.h"
+#include "actors/launchers/launchers.h"
 
 #include <optional>
 #include <utility>
@@ -8,11 +8,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "actors/launchers/foreign_launchers.h"
+#include "actors/launchers/half_launched.h"
 #include "base/check.h"
-#include "tools/trainer/launch/foreign_launchers.h"
-#include "tools/trainer/launch/half_launched.h"
+#include "base/tls/certificates.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 namespace {
 
 constexpr char kOwnLauncher[] = "trainer launch";
@@ -78,7 +79,8 @@ class Said {
 absl::Status ReadMaster(const Said& said, const std::string& from,
                         Placement& placement) {
   if (!said.Has("--master")) return absl::OkStatus();
-  const absl::StatusOr<HostPort> master = ParseHostPort(said.Text("--master"));
+  const absl::StatusOr<base::HostPort> master =
+      base::ParseHostPort(said.Text("--master"));
   if (!master.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(said.Show("--master"), ": ", master.status().message()));
@@ -239,4 +241,4 @@ absl::StatusOr<Placement> FindPlacement(const Variables& environment,
   return placement;
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors

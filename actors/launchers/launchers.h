@@ -18,17 +18,17 @@
 //
 // Reads no file and uses no network. Threads: any.
 
-#ifndef TOOLS_TRAINER_LAUNCH_LAUNCHERS_H_
-#define TOOLS_TRAINER_LAUNCH_LAUNCHERS_H_
+#ifndef ACTORS_LAUNCHERS_LAUNCHERS_H_
+#define ACTORS_LAUNCHERS_LAUNCHERS_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/tls/certificates.h"
-#include "tools/trainer/launch/variables.h"
-#include "tools/trainer/terminal/host_port.h"
+#include "actors/launchers/variables.h"
+#include "base/host_port.h"
+#include "base/tls/certificate_files.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 // Ways in which the processes of a job find each other.
 enum class Meeting {
@@ -51,7 +51,7 @@ struct Placement {
   int ranks_per_process = 0;  // 0: not set
 
   Meeting meeting = Meeting::kNone;
-  HostPort master;
+  base::HostPort master;
   std::string store_key;  // key of the address, if kTorchrunStore
 
   // Paths are empty if none were set.
@@ -89,6 +89,6 @@ inline constexpr char kCertFilesVariable[] = "TROUPE_CERT_FDS";
 absl::StatusOr<Placement> FindPlacement(const Variables& environment,
                                         const Variables& options);
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors
 
-#endif  // TOOLS_TRAINER_LAUNCH_LAUNCHERS_H_
+#endif  // ACTORS_LAUNCHERS_LAUNCHERS_H_

@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/slurm_lists.h"
+#include "actors/launchers/slurm_lists.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -6,7 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 absl::StatusOr<std::string> FirstHost(absl::string_view hosts) {
   std::string first;
@@ -56,4 +56,4 @@ absl::StatusOr<int> TasksOnNode(absl::string_view counts, int node) {
       "\"", counts, "\" has ", nodes, " nodes, and none with number ", node));
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors

@@ -3,15 +3,15 @@
 //   FirstHost("n[01-04,9],m3");    // "n01"
 //   TasksOnNode("2(x3),1", 3);     // 1
 
-#ifndef TOOLS_TRAINER_LAUNCH_SLURM_LISTS_H_
-#define TOOLS_TRAINER_LAUNCH_SLURM_LISTS_H_
+#ifndef ACTORS_LAUNCHERS_SLURM_LISTS_H_
+#define ACTORS_LAUNCHERS_SLURM_LISTS_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 // Returns the first host of a list such as "rack[0-1]n[01-04],m3".
 //   kInvalidArgument: `hosts` has another form.
@@ -21,6 +21,6 @@ absl::StatusOr<std::string> FirstHost(absl::string_view hosts);
 //   kInvalidArgument: `counts` has another form, or is too short.
 absl::StatusOr<int> TasksOnNode(absl::string_view counts, int node);
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors
 
-#endif  // TOOLS_TRAINER_LAUNCH_SLURM_LISTS_H_
+#endif  // ACTORS_LAUNCHERS_SLURM_LISTS_H_

@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/torchrun_store.h"
+#include "actors/launchers/torchrun_store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -56,7 +56,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  absl::Status Open(const HostPort& address) {
+  absl::Status Open(const base::HostPort& address) {
     addrinfo hints = {};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
@@ -179,7 +179,8 @@ class Connection {
 
 }  // namespace
 
-absl::Status PublishAddress(const TorchrunStore& store, const HostPort& own) {
+absl::Status PublishAddress(const TorchrunStore& store,
+                            const base::HostPort& own) {
   Connection connection(store);
   TROUPE_RETURN_IF_ERROR(connection.Open(store.address));
   std::string request(1, kSet);
@@ -196,7 +197,7 @@ absl::Status PublishAddress(const TorchrunStore& store, const HostPort& own) {
       absl::StrCat(connection.name(), " does not keep what it is given"));
 }
 
-absl::StatusOr<HostPort> WaitAddress(const TorchrunStore& store) {
+absl::StatusOr<base::HostPort> WaitAddress(const TorchrunStore& store) {
   Connection connection(store);
   TROUPE_RETURN_IF_ERROR(connection.Open(store.address));
   std::string request(1, kWait);
@@ -219,11 +220,11 @@ absl::StatusOr<HostPort> WaitAddress(const TorchrunStore& store) {
   AppendString(&request, store.key);
   TROUPE_RETURN_IF_ERROR(connection.Write(request));
   TROUPE_ASSIGN_OR_RETURN(const std::string text, connection.ReadString());
-  absl::StatusOr<HostPort> address = ParseHostPort(text);
+  absl::StatusOr<base::HostPort> address = base::ParseHostPort(text);
   if (address.ok()) return address;
   return absl::DataLossError(absl::StrCat(connection.name(), " has under ",
                                           store.key, ": ",
                                           address.status().message()));
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors

@@ -6,7 +6,7 @@
 //   store.address = {"127.0.0.1", 29500};  // MASTER_ADDR, MASTER_PORT
 //   store.key = "troupe/none/0/address";   // Placement::store_key
 //   TROUPE_RETURN_IF_ERROR(PublishAddress(store, {"10.0.0.7", 40112}));
-//   TROUPE_ASSIGN_OR_RETURN(HostPort master, WaitAddress(store));
+//   TROUPE_ASSIGN_OR_RETURN(base::HostPort master, WaitAddress(store));
 //
 // The protocol is the part of c10d::TCPStore of PyTorch 2.15 that is needed
 // here. It is documented only in its source
@@ -15,22 +15,22 @@
 //
 // Blocks for at most `timeout`, connecting included. Threads: any.
 
-#ifndef TOOLS_TRAINER_LAUNCH_TORCHRUN_STORE_H_
-#define TOOLS_TRAINER_LAUNCH_TORCHRUN_STORE_H_
+#ifndef ACTORS_LAUNCHERS_TORCHRUN_STORE_H_
+#define ACTORS_LAUNCHERS_TORCHRUN_STORE_H_
 
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/trainer/terminal/host_port.h"
+#include "base/host_port.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 inline constexpr int kAddressBytesMax = 300;
 
 struct TorchrunStore {
-  HostPort address;
+  base::HostPort address;
   std::string key;
   absl::Duration timeout = absl::Seconds(60);
 };
@@ -40,9 +40,10 @@ struct TorchrunStore {
 //   kDeadlineExceeded: the store does not answer; of WaitAddress() also:
 //     process 0 has not published its address.
 //   kDataLoss: the answer does not follow the protocol.
-absl::Status PublishAddress(const TorchrunStore& store, const HostPort& own);
-absl::StatusOr<HostPort> WaitAddress(const TorchrunStore& store);
+absl::Status PublishAddress(const TorchrunStore& store,
+                            const base::HostPort& own);
+absl::StatusOr<base::HostPort> WaitAddress(const TorchrunStore& store);
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors
 
-#endif  // TOOLS_TRAINER_LAUNCH_TORCHRUN_STORE_H_
+#endif  // ACTORS_LAUNCHERS_TORCHRUN_STORE_H_

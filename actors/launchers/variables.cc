@@ -1,11 +1,11 @@
-#include "tools/trainer/launch/variables.h"
+#include "actors/launchers/variables.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 std::string Variables::Text(const std::string& name) const {
   const auto found = values_.find(name);
@@ -42,4 +42,4 @@ Variables ReadEnvironment(const char* const* environment) {
   return variables;
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors

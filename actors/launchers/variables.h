@@ -5,8 +5,8 @@
 //   environment.Show("RANK");   // "RANK=3", for messages
 //   TROUPE_ASSIGN_OR_RETURN(int rank, environment.Number("RANK"));
 
-#ifndef TOOLS_TRAINER_LAUNCH_VARIABLES_H_
-#define TOOLS_TRAINER_LAUNCH_VARIABLES_H_
+#ifndef ACTORS_LAUNCHERS_VARIABLES_H_
+#define ACTORS_LAUNCHERS_VARIABLES_H_
 
 #include <map>
 #include <string>
@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 // A map of names to values. A name with an empty value counts as not set.
 class Variables {
@@ -44,6 +44,6 @@ class Variables {
 // Reads a null-terminated list of "NAME=value".
 Variables ReadEnvironment(const char* const* environment);
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors
 
-#endif  // TOOLS_TRAINER_LAUNCH_VARIABLES_H_
+#endif  // ACTORS_LAUNCHERS_VARIABLES_H_

@@ -20,7 +20,7 @@ import sys
 
 import by_hand
 
-FOLDERS = ("data/", "tools/")
+FOLDERS = ("actors/launchers/", "data/", "tools/")
 EXCEPTIONS = "tests/style/message_exceptions.txt"
 
 ADVICE = """add allow ask build call check choose close compare connect convert copy count

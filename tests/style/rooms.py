@@ -28,6 +28,7 @@ ROOMS = {
                         "strands"),
         "cluster": ("tracing", "caf", "spec", "setup", "protocol", "strands",
                     "supervision"),
+        "launchers": ("spec", "cluster"),
         "inference": ("checkpoint", "caf", "spec", "setup", "protocol",
                       "strands", "supervision"),
         FRONT: ("caf", "spec", "setup", "protocol", "supervision", "cluster"),

@@ -133,7 +133,9 @@ class Trainer:
         for before, word in zip(words, words[1:own]):
             if before == "--set" and not PLACEHOLDER.search(word):
                 wrong.append(self.wrong_key(word.split("=")[0]))
-        wrong.append(self.wrong_words(words[own + 1:]))
+        # What follows is a command of trainer, unless it is another program's.
+        if not any(word.startswith("--program") for word in words[1:own]):
+            wrong.append(self.wrong_words(words[own + 1:]))
         return "; ".join(filter(None, wrong))
 
     def wrong_key(self, key):

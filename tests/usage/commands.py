@@ -208,6 +208,9 @@ def make_scratch(tree, trainer, folder):
     os.chmod(wrapper, 0o755)
     os.symlink(os.path.join(tree.root, "examples"),
                os.path.join(folder, "examples"))
+    # The program of one's own that trainer launch starts.
+    os.symlink(os.path.abspath("examples/any_launcher/any_launcher"),
+               os.path.join(folder, "mine"))
     for name, text in FIXTURES.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)

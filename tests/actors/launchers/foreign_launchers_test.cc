@@ -1,9 +1,9 @@
-#include "tools/trainer/launch/foreign_launchers.h"
+#include "actors/launchers/foreign_launchers.h"
 
 #include "gtest/gtest.h"
-#include "tests/tools/launch/launcher_environments.h"
+#include "tests/actors/launchers/launcher_environments.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 namespace {
 
 TEST(ForeignLaunchersTest, Torchrun) {
@@ -398,4 +398,4 @@ TEST(ForeignLaunchersTest, HalfALauncher) {
 }
 
 }  // namespace
-}  // namespace troupe::tools
+}  // namespace troupe::actors

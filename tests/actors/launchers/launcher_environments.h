@@ -4,19 +4,19 @@
 //   Check({{"a task", kSlurmSets, {},
 //           "Slurm: 1/2 local 0/1 node 1/2 at n1:7"}});
 
-#ifndef TESTS_TOOLS_LAUNCH_LAUNCHER_ENVIRONMENTS_H_
-#define TESTS_TOOLS_LAUNCH_LAUNCHER_ENVIRONMENTS_H_
+#ifndef TESTS_ACTORS_LAUNCHERS_LAUNCHER_ENVIRONMENTS_H_
+#define TESTS_ACTORS_LAUNCHERS_LAUNCHER_ENVIRONMENTS_H_
 
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/launchers/launchers.h"
+#include "actors/launchers/variables.h"
 #include "gtest/gtest.h"
-#include "tools/trainer/launch/launchers.h"
-#include "tools/trainer/launch/variables.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 
 using Values = std::map<std::string, std::string>;
 
@@ -103,6 +103,6 @@ inline void Check(const std::vector<Case>& cases) {
   }
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::actors
 
-#endif  // TESTS_TOOLS_LAUNCH_LAUNCHER_ENVIRONMENTS_H_
+#endif  // TESTS_ACTORS_LAUNCHERS_LAUNCHER_ENVIRONMENTS_H_

@@ -1,11 +1,11 @@
-#include "tools/trainer/launch/launchers.h"
+#include "actors/launchers/launchers.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/tools/launch/launcher_environments.h"
+#include "tests/actors/launchers/launcher_environments.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 namespace {
 
 TEST(LaunchersTest, NobodyLaunchedIt) {
@@ -162,4 +162,4 @@ TEST(LaunchersTest, RanksPerProcess) {
 }
 
 }  // namespace
-}  // namespace troupe::tools
+}  // namespace troupe::actors

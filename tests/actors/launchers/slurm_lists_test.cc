@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/slurm_lists.h"
+#include "actors/launchers/slurm_lists.h"
 
 #include <string>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 namespace {
 
 TEST(SlurmListsTest, TheFirstHost) {
@@ -47,4 +47,4 @@ TEST(SlurmListsTest, WhatIsNoListOfCounts) {
 }
 
 }  // namespace
-}  // namespace troupe::tools
+}  // namespace troupe::actors

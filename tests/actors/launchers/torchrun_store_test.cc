@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/torchrun_store.h"
+#include "actors/launchers/torchrun_store.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace troupe::tools {
+namespace troupe::actors {
 namespace {
 
 // One end of a connection, read byte by byte. Reads fail at its end.
@@ -151,7 +151,7 @@ TEST(TorchrunStoreTest, TheOthersLearnTheAddress) {
   std::vector<std::thread> others;
   for (std::string& address : learned) {
     others.emplace_back([&] {
-      const absl::StatusOr<HostPort> found = WaitAddress(server.Store());
+      const absl::StatusOr<base::HostPort> found = WaitAddress(server.Store());
       address = found.ok() ? found->ToString() : found.status().ToString();
     });
   }
@@ -229,4 +229,4 @@ TEST(TorchrunStoreTest, WhatIsNoStore) {
 }
 
 }  // namespace
-}  // namespace troupe::tools
+}  // namespace troupe::actors

@@ -261,7 +261,7 @@ class DoctorPeerTest : public ::testing::Test {
     desk_ = *std::move(desk);
   }
 
-  HostPort desk_at_;
+  base::HostPort desk_at_;
   std::unique_ptr<DoctorDesk> desk_;
 };
 
@@ -289,7 +289,7 @@ TEST_F(DoctorPeerTest, TellsOfItsMachineAndOfTheWayToOthers) {
   EXPECT_GT(way->round_trip, absl::ZeroDuration());
   EXPECT_GT(way->bytes_per_second, 0);
   // Nothing listens at port 1.
-  const auto none = (*peer)->MeasureTo(HostPort{"127.0.0.1", 1});
+  const auto none = (*peer)->MeasureTo(base::HostPort{"127.0.0.1", 1});
   EXPECT_TRUE(absl::IsFailedPrecondition(none.status())) << none.status();
   EXPECT_TRUE(absl::StrContains(none.status().message(), "127.0.0.1:1: "))
       << none.status();
@@ -318,8 +318,9 @@ TEST_F(DoctorPeerTest, NobodyListens) {
     ASSERT_TRUE(socket.ok()) << socket.status();
     port = PortOf(*socket);
   }
-  const absl::StatusOr<PeerFacts> facts = AskDoctor(
-      HostPort{"127.0.0.1", port}, Make("doctor_alone"), absl::Seconds(60));
+  const absl::StatusOr<PeerFacts> facts =
+      AskDoctor(base::HostPort{"127.0.0.1", port}, Make("doctor_alone"),
+                absl::Seconds(60));
   EXPECT_TRUE(absl::IsFailedPrecondition(facts.status())) << facts.status();
 }
 

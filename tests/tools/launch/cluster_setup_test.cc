@@ -14,11 +14,11 @@ namespace {
 using actors::Transport;
 
 // Process 1 of 2, started by mpirun or by something else.
-Placement Second(const std::string& found_by) {
-  Placement placement;
+actors::Placement Second(const std::string& found_by) {
+  actors::Placement placement;
   placement.process = 1;
   placement.processes = 2;
-  placement.meeting = Meeting::kAddress;
+  placement.meeting = actors::Meeting::kAddress;
   placement.master = {"127.0.0.1", 29400};
   placement.found_by = found_by;
   placement.by_mpirun = found_by == "Open MPI";

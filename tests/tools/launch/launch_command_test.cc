@@ -142,7 +142,9 @@ TEST_F(LaunchCommandTest, RefusesWhatDoesNotFit) {
            {{n},
             "what to start is not said; write -- train and its options "
             "last"},
-           {{n, "--", "ls"}, "-- ls: only train can be launched"},
+           {{n, "--", "ls"},
+            "-- ls: only train can be launched; start another program by "
+            "--program=PATH"},
            {{n, "--config=a"},
             "unknown option --config; \"trainer launch --help\" "
             "lists all, and options of train come after \"-- train\""},
@@ -167,6 +169,73 @@ TEST_F(LaunchCommandTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(Run("exit 0", {n, "--", "train"}, {"TROUPE_PROCESS=1"}),
             "TROUPE_PROCESS=1 is set: this is a process of a job already; "
             "start \"trainer train\" here");
+}
+
+constexpr char kSayAsTorchrun[] =
+    "echo $RANK/$WORLD_SIZE local $LOCAL_RANK/$LOCAL_WORLD_SIZE node "
+    "$GROUP_RANK/$GROUP_WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT process "
+    "$TROUPE_PROCESS/$TROUPE_PROCESSES certs ${TROUPE_CERT_FDS:+made} \"$@\"";
+
+// A program of the user's is this fixture's, too: a script at a path.
+TEST_F(LaunchCommandTest, AnyProgramHasTorchrunsVariables) {
+  const std::string program = "--program=" + context_.program;
+  EXPECT_EQ(Run(kSayAsTorchrun,
+                {program, "--nproc-per-node=2", "--nnodes=2", "--node-rank=1",
+                 "--master=[fd00::7]:29400", "--", "--steps=3", "-v"},
+                {"RANK=9"}),
+            "[2] 2/4 local 0/2 node 1/2 at fd00::7:29400 process 2/4 certs "
+            "--steps=3 -v\n"
+            "[3] 3/4 local 1/2 node 1/2 at fd00::7:29400 process 3/4 certs "
+            "--steps=3 -v");
+}
+
+TEST_F(LaunchCommandTest, AnyProgramOnOneNodeHasCertificatesAndAPort) {
+  context_.group.err = context_.group.out;
+  EXPECT_EQ(Run("case $MASTER_ADDR:$MASTER_PORT/$TROUPE_CERT_FDS in "
+                "127.0.0.1:[0-9]*/[0-9]*,[0-9]*,[0-9]*) echo $# ok;; "
+                "*) env;; esac",
+                {"--program", context_.program, "--nproc-per-node=1"}),
+            "0 ok");
+}
+
+TEST_F(LaunchCommandTest, TheTrainersOwnVariablesAreNotTorchruns) {
+  EXPECT_EQ(Run("echo rank $RANK", {"--nproc-per-node=1", "--", "train"}),
+            "rank");
+}
+
+TEST_F(LaunchCommandTest, RefusesAProgramThatCannotBeStarted) {
+  const auto said = [this](const std::string& program) {
+    return Run("exit 0", {"--nproc-per-node=1", "--program=" + program});
+  };
+  EXPECT_EQ(said(root_ + "/none"),
+            absl::StrCat("--program=", root_,
+                         "/none: No such file or directory; write the path of "
+                         "a program"));
+  EXPECT_EQ(said("no-such-program"),
+            "--program=no-such-program is in no folder of PATH; write "
+            "--program=./no-such-program for a program of this folder");
+  EXPECT_EQ(said(root_ + "/"), absl::StrCat("--program=", root_,
+                                            "/ is no file; write the path of a "
+                                            "program"));
+  const std::string text = root_ + "/train.py";
+  ASSERT_TRUE(base::WriteWholeFile(files_, text, "print()\n").ok());
+  ASSERT_EQ(chmod(text.c_str(), 0600), 0);
+  EXPECT_EQ(said(text),
+            absl::StrCat("--program=", text,
+                         " is not executable; allow it by \"chmod +x ", text,
+                         "\", or start its interpreter: --program=python3 -- ",
+                         text));
+  EXPECT_EQ(
+      Run("exit 0", {"--nproc-per-node=1", "--program=" + context_.program},
+          {"TROUPE_PROCESS=1"}),
+      absl::StrCat("TROUPE_PROCESS=1 is set: this is a process of a job "
+                   "already; start \"",
+                   context_.program, "\" here"));
+}
+
+TEST_F(LaunchCommandTest, LooksForAProgramInThePath) {
+  EXPECT_EQ(Run("", {"--nproc-per-node=1", "--program=echo", "--", "a", "b"}),
+            "a b");
 }
 
 }  // namespace

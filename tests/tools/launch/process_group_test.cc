@@ -74,6 +74,28 @@ class ProcessGroupTest : public ::testing::Test {
 // Script that waits and handles signals.
 constexpr char kWait[] = "while :; do read line <&7; done";
 
+// 3 is kExitStopped, of the trainer.
+TEST_F(ProcessGroupTest, AnotherProgramHasOneCodeOfSuccess) {
+  options_.runs_trainer = false;
+  Add("exit 0");
+  Add("echo what >&2; exit 3");
+  const std::string said = Run();
+  EXPECT_TRUE(absl::StartsWith(
+      said, "3: process 1 (pid PID) failed first, with code 3: what"))
+      << said;
+}
+
+// Process 0 fails because process 1 ended without it.
+TEST_F(ProcessGroupTest, NamesWhoEndedBeforeTheFailure) {
+  // It waits until process 1 has been reaped, and its id is free.
+  Add("read other <&7; while kill -0 $other 2>/dev/null; do :; done; "
+      "echo process 1 did not join >&2; exit 1");
+  Add(absl::StrCat("echo $$ >", Fifo(0), "; exit 0"));
+  EXPECT_EQ(Run(),
+            "1: process 0 (pid PID) failed first, with code 1: process 1 did "
+            "not join; process 1 had ended before, with code 0");
+}
+
 TEST_F(ProcessGroupTest, AllIsWell) {
   Add("exit 0");
   Add("exit 0");

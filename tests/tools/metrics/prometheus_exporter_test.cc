@@ -162,11 +162,11 @@ TEST_F(PrometheusExporterTest, APortThatIsTakenIsAnError) {
 
 TEST(IsLoopbackHost, KnowsNumbersAndOneName) {
   for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
-    EXPECT_TRUE(IsLoopbackHost(host)) << host;
+    EXPECT_TRUE(base::IsLoopbackHost(host)) << host;
   }
   for (const char* host :
        {"0.0.0.0", "::", "10.0.0.1", "node1", "127.0.0.1.example.org", ""}) {
-    EXPECT_FALSE(IsLoopbackHost(host)) << host;
+    EXPECT_FALSE(base::IsLoopbackHost(host)) << host;
   }
 }
 

@@ -1,9 +1,11 @@
 """The real torchrun, mpirun and srun start a job of two processes, which leaves
-the checkpoint of one process with two ranks. Each where it is installed."""
+the checkpoint of one process with two ranks; and a program with a main of its
+own, which prints the same losses. Each where it is installed."""
 
 import contextlib
 import os
 import pwd
+import re
 import socket
 import sys
 
@@ -13,6 +15,9 @@ sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 import several_processes
 from several_processes import (
     DEADLINE_S, JOB, STEPS, TRAINER, TrainingTest, mpirun_words, options)
+
+PROGRAM = os.path.abspath("examples/any_launcher/any_launcher")
+LOSS = re.compile(r"^(?:step \d+: |test )loss .*$", re.MULTILINE)
 
 # Two nodes on this machine, each with a slurmd of its own. auth/none lets
 # every local user pose as any other: nothing else listens than 127.0.0.1.
@@ -60,13 +65,24 @@ class LaunchersRealTest(TrainingTest):
         self.assert_same_bits(
             path, self.train([TRAINER, "train"], ["--ranks=2"]))
 
+    def starts_a_program(self, launcher, *words):
+        """These words start a program with a main of its own twice."""
+        certificates = "TROUPE_CERTS=" + self.certificates().split("=", 1)[1]
+        printed = self.output([*words, "env", certificates, PROGRAM])
+        self.assertIn("launched by %s: process 1 of 2" % launcher, printed)
+        losses = LOSS.findall(printed)
+        self.assertEqual(len(losses), 5, printed)
+        self.assertEqual(
+            losses, LOSS.findall(self.output([PROGRAM, "--ranks=2"])))
+
     def test_torchrun(self):
         peer = os.environ.get("TROUPE_PEER")
         torchrun = self.find(
             "torchrun", also_in=peer and os.path.join(peer, "bin"))
-        self.starts_two_processes(
-            "torchrun", torchrun, "--master-port=%d" % free_ports(1)[0],
-            "--nproc-per-node=2", "--no-python")
+        words = [torchrun, "--nproc-per-node=2", "--no-python"]
+        for starts in (self.starts_two_processes, self.starts_a_program):
+            port = "--master-port=%d" % free_ports(1)[0]
+            starts("torchrun", *words, port)
 
     def mpirun_of_two(self):
         return [*(mpirun_words() or self.skip("no mpirun here")), "-n", "2"]
@@ -77,6 +93,7 @@ class LaunchersRealTest(TrainingTest):
                 self.starts_two_processes(
                     "Open MPI", *self.mpirun_of_two(),
                     more=options(comm__transport=transport))
+        self.starts_a_program("Open MPI", *self.mpirun_of_two())
 
     def test_mpirun_has_no_terminal(self):
         # It gives each process one, and hands on what is drawn there.
@@ -120,6 +137,8 @@ class LaunchersRealTest(TrainingTest):
             self.starts_two_processes("Slurm", *srun, "--resv-ports=2")
         with self.subTest("a port made from the job's number"):
             self.starts_two_processes("Slurm", *srun)
+        with self.subTest("a program with a main of its own"):
+            self.starts_a_program("Slurm", *srun)
 
 
 if __name__ == "__main__":

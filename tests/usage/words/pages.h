@@ -50,6 +50,10 @@ namespace data_md {
 extern actors::JobSpec spec;
 }  // namespace data_md
 
+namespace launching_md {
+extern actors::JobSpec spec;
+}
+
 namespace schedules_md {
 using namespace pipeline;
 using actors::Simulation;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "actors/launchers/launchers.h"
+#include "actors/launchers/variables.h"
 #include "tools/trainer/config/config.h"
-#include "tools/trainer/launch/launchers.h"
-#include "tools/trainer/launch/variables.h"
 
 namespace troupe::tools::usage {
 
@@ -20,18 +20,9 @@ void Show(const std::vector<int>& cores);
 }
 
 namespace start_words_h {
-extern const Placement placement;
-extern const Variables environment;
+extern const actors::Placement placement;
+extern const actors::Variables environment;
 }  // namespace start_words_h
-
-namespace foreign_launchers_h {
-extern const Variables environment;
-void Show(const std::string& name);
-}  // namespace foreign_launchers_h
-
-namespace half_launched_h {
-extern const Variables environment;
-}  // namespace half_launched_h
 
 namespace launch_command_h {
 extern const std::vector<std::string> arguments;
@@ -50,7 +41,7 @@ void Handle(int signal);
 }
 
 namespace cluster_setup_h {
-extern const Placement placement;
+extern const actors::Placement placement;
 extern LoadedConfig loaded;
 }  // namespace cluster_setup_h
 

@@ -98,8 +98,11 @@ int RunLaunch(const std::vector<std::string>& arguments,
   const absl::StatusOr<LaunchOptions> options = ParseLaunch(arguments);
   if (!options.ok()) return Fail(context, options.status(), kExitUsage);
   if (options->help) return Print(context, LaunchHelp());
-  const absl::Status checked = CheckLaunched(options->command, *context.files);
-  if (!checked.ok()) return Fail(context, checked, kExitUsage);
+  if (options->program.empty()) {
+    const absl::Status checked =
+        CheckLaunched(options->command, *context.files);
+    if (!checked.ok()) return Fail(context, checked, kExitUsage);
+  }
   return StartProcesses(*options, context);
 }
 

@@ -10,6 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "actors/launchers/foreign_launchers.h"
+#include "actors/launchers/launchers.h"
+#include "actors/launchers/variables.h"
 #include "base/check.h"
 #include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"
@@ -19,10 +22,7 @@
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/config/model_builder.h"
 #include "tools/trainer/launch/cluster_setup.h"
-#include "tools/trainer/launch/foreign_launchers.h"
-#include "tools/trainer/launch/launchers.h"
 #include "tools/trainer/launch/start_words.h"
-#include "tools/trainer/launch/variables.h"
 #include "tools/trainer/terminal/display.h"
 
 namespace troupe::tools {
@@ -30,13 +30,14 @@ namespace {
 
 // Whether a user watches the output. mpirun gives each process a terminal of
 // its own and forwards its output, perhaps to a file; so does srun --pty.
-bool HasTerminal(const Placement& placement, const CommandContext& context) {
-  return context.on_terminal && placement.found_by != kOpenMpi &&
-         placement.found_by != kSlurm;
+bool HasTerminal(const actors::Placement& placement,
+                 const CommandContext& context) {
+  return context.on_terminal && placement.found_by != actors::kOpenMpi &&
+         placement.found_by != actors::kSlurm;
 }
 
 Display::Options DisplayOptions(const LogConfig& config,
-                                const Placement& placement,
+                                const actors::Placement& placement,
                                 const CommandContext& context) {
   const bool has_terminal = HasTerminal(placement, context);
   const auto is_on = [&](const std::string& value, bool by_itself) {
@@ -50,7 +51,7 @@ Display::Options DisplayOptions(const LogConfig& config,
   return options;
 }
 
-int TrainAndShow(const LoadedConfig& loaded, const Placement& placement,
+int TrainAndShow(const LoadedConfig& loaded, const actors::Placement& placement,
                  const StartWords& start, const CommandContext& context) {
   Display display(DisplayOptions(loaded.config.log, placement, context),
                   context.write);
@@ -83,8 +84,9 @@ int ShowSummary(const TrainerConfig& config, const CommandContext& context) {
 }
 
 // Completes the configuration with this process's place in the job.
-absl::Status Place(const Placement& placement, const TrainOptions& options,
-                   const CommandContext& context, LoadedConfig* loaded) {
+absl::Status Place(const actors::Placement& placement,
+                   const TrainOptions& options, const CommandContext& context,
+                   LoadedConfig* loaded) {
   if (options.insecure_network && placement.processes > 1) {
     context.write(
         "warning: --insecure-network: whoever reaches the ports of this job "
@@ -111,7 +113,8 @@ absl::Status Place(const Placement& placement, const TrainOptions& options,
 }
 
 // Replaces kAutoKernelCache by the default folder, and kNoKernelCache by none.
-void ResolveKernelCache(const Variables& environment, TrainerConfig& config) {
+void ResolveKernelCache(const actors::Variables& environment,
+                        TrainerConfig& config) {
   if (config.kernel_cache == kAutoKernelCache) {
     config.kernel_cache = nn::KernelCacheFolder(
         environment.Text("XDG_CACHE_HOME"), environment.Text("HOME"));
@@ -133,9 +136,10 @@ CommandContext ForProgress(const CommandContext& context) {
 // Finds this process's place in the job, and trains.
 int PlaceAndTrain(const TrainOptions& options, LoadedConfig loaded,
                   const CommandContext& context) {
-  const Variables environment = ReadEnvironment(context.environment);
-  const absl::StatusOr<Placement> placement =
-      FindPlacement(environment, options.placement);
+  const actors::Variables environment =
+      actors::ReadEnvironment(context.environment);
+  const absl::StatusOr<actors::Placement> placement =
+      actors::FindPlacement(environment, options.placement);
   if (!placement.ok()) return Fail(context, placement.status(), kExitUsage);
   if (!placement->found_by.empty()) {
     context.write(absl::StrCat(placement->ToString(), "\n"));

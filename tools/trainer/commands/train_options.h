@@ -18,10 +18,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "actors/launchers/variables.h"
 #include "tools/trainer/commands/command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/launch/start_words.h"
-#include "tools/trainer/launch/variables.h"
 
 namespace troupe::tools {
 
@@ -36,7 +36,7 @@ enum class TrainAction { kTrain, kHelp, kHelpMarkdown, kPrintConfig, kSummary };
 struct TrainOptions {
   TrainAction action = TrainAction::kTrain;
   ConfigSource source;
-  Variables placement;  // options that say which process this is
+  actors::Variables placement;  // options that say which process this is
   bool insecure_network = false;
   // Options that set `placement` and `insecure_network`, as they were written.
   std::vector<std::string> start_options;

@@ -25,6 +25,7 @@
 #include "actors/tracing/trace.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "base/host_port.h"
 #include "nn/kernels/kernel_choices.h"
 #include "pipeline/balance.h"
 #include "tools/trainer/commands/train_options.h"
@@ -37,7 +38,6 @@
 #include "tools/trainer/run/run_folder.h"
 #include "tools/trainer/run/run_observer.h"
 #include "tools/trainer/run/spec_builder.h"
-#include "tools/trainer/terminal/host_port.h"
 #include "tools/trainer/terminal/stop_signals.h"
 #include "tools/trainer/terminal/version.h"
 
@@ -223,7 +223,8 @@ class Run {
     TROUPE_RETURN_IF_ERROR(OpenFolder());
     const std::string& prometheus = loaded_.config.metrics.prometheus;
     if (prometheus.empty()) return absl::OkStatus();
-    TROUPE_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(prometheus));
+    TROUPE_ASSIGN_OR_RETURN(const base::HostPort address,
+                            base::ParseHostPort(prometheus));
     absl::StatusOr<std::unique_ptr<PrometheusExporter>> exporter =
         PrometheusExporter::Start(address, files_);
     if (!exporter.ok()) {

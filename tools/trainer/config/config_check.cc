@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "base/host_port.h"
 #include "data/sampler.h"
 #include "nn/modules/sequential.h"
 #include "pipeline/plan.h"
@@ -19,7 +20,6 @@
 #include "tools/trainer/config/model_builder.h"
 #include "tools/trainer/config/optimizer_kinds.h"
 #include "tools/trainer/config/pipeline_options.h"
-#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 namespace {
@@ -176,13 +176,14 @@ absl::Status CheckFolders(const LoadedConfig& loaded) {
 absl::Status CheckMetrics(const LoadedConfig& loaded) {
   const MetricsConfig& metrics = loaded.config.metrics;
   if (metrics.prometheus.empty()) return absl::OkStatus();
-  const absl::StatusOr<HostPort> address = ParseHostPort(metrics.prometheus);
+  const absl::StatusOr<base::HostPort> address =
+      base::ParseHostPort(metrics.prometheus);
   if (!address.ok()) {
     return ErrorAt(
         loaded, {"metrics.prometheus"},
         absl::StrCat("metrics.prometheus: ", address.status().message()));
   }
-  if (metrics.prometheus_expose || IsLoopbackHost(address->host)) {
+  if (metrics.prometheus_expose || base::IsLoopbackHost(address->host)) {
     return absl::OkStatus();
   }
   return ErrorAt(

@@ -86,8 +86,8 @@ class Examination {
   void AddAll(std::vector<Finding> findings) {
     for (Finding& each : findings) Add(std::move(each));
   }
-  HostPort PortOf(const std::string& host) const {
-    return HostPort{host, options_.port};
+  base::HostPort PortOf(const std::string& host) const {
+    return base::HostPort{host, options_.port};
   }
 
   void ExamineMachine() {

@@ -112,7 +112,7 @@ absl::Status AnswerTrip(DoctorStream& stream, std::uint64_t bytes) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DoctorPeer>> DoctorPeer::Call(
-    const HostPort& peer, const base::tls::CertificateFiles& own,
+    const base::HostPort& peer, const base::tls::CertificateFiles& own,
     absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   const auto named = [&](const absl::Status& status) {
@@ -173,12 +173,13 @@ absl::StatusOr<std::vector<Finding>> DoctorPeer::Machine() {
   return ParseFindings(text);
 }
 
-absl::StatusOr<PeerFacts> DoctorPeer::MeasureTo(const HostPort& other) {
+absl::StatusOr<PeerFacts> DoctorPeer::MeasureTo(const base::HostPort& other) {
   stream_->set_deadline(absl::Now() + kErrandTimeout + timeout_);
   return TryMeasureTo(other);
 }
 
-absl::StatusOr<PeerFacts> DoctorPeer::TryMeasureTo(const HostPort& other) {
+absl::StatusOr<PeerFacts> DoctorPeer::TryMeasureTo(
+    const base::HostPort& other) {
   TROUPE_RETURN_IF_ERROR(Ask(*stream_, kMeasure));
   TROUPE_RETURN_IF_ERROR(stream_->WriteText(other.ToString()));
   Measured measured = {};
@@ -266,7 +267,8 @@ absl::Status DoctorDesk::AnswerOne(DoctorStream& stream) {
 
 absl::Status DoctorDesk::AnswerMeasure(DoctorStream& stream) {
   TROUPE_ASSIGN_OR_RETURN(const std::string text, stream.ReadText());
-  TROUPE_ASSIGN_OR_RETURN(const HostPort other, ParseHostPort(text));
+  TROUPE_ASSIGN_OR_RETURN(const base::HostPort other,
+                          base::ParseHostPort(text));
   absl::StatusOr<PeerFacts> facts = AskDoctor(other, own_, kErrandTimeout);
   stream.set_deadline(absl::Now() + kQuestionTimeout);
   Measured measured = {};
@@ -283,7 +285,7 @@ absl::Status DoctorDesk::AnswerMeasure(DoctorStream& stream) {
   return stream.WriteText(facts->version);
 }
 
-absl::StatusOr<PeerFacts> AskDoctor(const HostPort& peer,
+absl::StatusOr<PeerFacts> AskDoctor(const base::HostPort& peer,
                                     const base::tls::CertificateFiles& own,
                                     absl::Duration timeout) {
   TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<DoctorPeer> doctor,

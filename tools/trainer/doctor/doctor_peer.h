@@ -8,10 +8,10 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       const std::unique_ptr<DoctorPeer> peer,
-//       DoctorPeer::Call(HostPort{"n2", 29400}, own, absl::Seconds(10)));
+//       DoctorPeer::Call(base::HostPort{"n2", 29400}, own, absl::Seconds(10)));
 //   absl::StatusOr<PeerFacts> here_to_n2 = peer->Measure();
 //   absl::StatusOr<PeerFacts> n2_to_n3 =
-//       peer->MeasureTo(HostPort{"n3", 29400});
+//       peer->MeasureTo(base::HostPort{"n3", 29400});
 //
 // Connections use TLS with the certificates of both sides. A client has two
 // seconds to present its certificate, and nothing is read from it before. A
@@ -35,11 +35,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/host_port.h"
 #include "base/owned_fd.h"
 #include "base/tls/certificates.h"
 #include "tools/trainer/doctor/doctor_checks.h"
 #include "tools/trainer/doctor/doctor_stream.h"
-#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 
@@ -51,7 +51,7 @@ class DoctorPeer {
   //   kUnavailable: the host cannot be reached. kUnauthenticated: TLS failed.
   //   kDeadlineExceeded.
   static absl::StatusOr<std::unique_ptr<DoctorPeer>> Call(
-      const HostPort& peer, const base::tls::CertificateFiles& own,
+      const base::HostPort& peer, const base::tls::CertificateFiles& own,
       absl::Duration timeout);
 
   // Measures its version and clock, and the connection from here to it.
@@ -60,7 +60,7 @@ class DoctorPeer {
   absl::StatusOr<std::vector<Finding>> Machine();
   // The same as Measure(), from that doctor to `other`, which that host
   // resolves.
-  absl::StatusOr<PeerFacts> MeasureTo(const HostPort& other);
+  absl::StatusOr<PeerFacts> MeasureTo(const base::HostPort& other);
 
  private:
   DoctorPeer(std::string name, absl::Duration timeout,
@@ -68,7 +68,7 @@ class DoctorPeer {
       : name_(std::move(name)), timeout_(timeout), stream_(std::move(stream)) {}
 
   absl::StatusOr<PeerFacts> TryMeasure();
-  absl::StatusOr<PeerFacts> TryMeasureTo(const HostPort& other);
+  absl::StatusOr<PeerFacts> TryMeasureTo(const base::HostPort& other);
 
   const std::string name_;
   const absl::Duration timeout_;
@@ -76,7 +76,7 @@ class DoctorPeer {
 };
 
 // Connects and measures once.
-absl::StatusOr<PeerFacts> AskDoctor(const HostPort& peer,
+absl::StatusOr<PeerFacts> AskDoctor(const base::HostPort& peer,
                                     const base::tls::CertificateFiles& own,
                                     absl::Duration timeout);
 

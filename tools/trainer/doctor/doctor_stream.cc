@@ -26,7 +26,7 @@ int MillisUntil(absl::Time deadline) {
 
 }  // namespace
 
-absl::StatusOr<base::OwnedFd> ReachDoctor(const HostPort& peer,
+absl::StatusOr<base::OwnedFd> ReachDoctor(const base::HostPort& peer,
                                           absl::Time deadline) {
   TROUPE_ASSIGN_OR_RETURN(base::OwnedFd socket,
                           comm::ConnectTcp(peer.ToString(), /*attempt=*/0));

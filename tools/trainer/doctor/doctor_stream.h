@@ -2,7 +2,7 @@
 // deadline for every call.
 //
 //   TROUPE_ASSIGN_OR_RETURN(base::OwnedFd socket,
-//                           ReachDoctor(HostPort{"n2", 29400}, deadline));
+//                           ReachDoctor({"n2", 29400}, deadline));
 //   DoctorStream stream(std::move(socket), context, /*accepts=*/false);
 //   stream.set_deadline(deadline);
 //   TROUPE_RETURN_IF_ERROR(stream.Handshake());
@@ -23,9 +23,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/host_port.h"
 #include "base/owned_fd.h"
 #include "comm/tcp/tls_stream.h"
-#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 
@@ -35,7 +35,7 @@ inline constexpr std::size_t kDoctorTextBytesMax = 64 << 10;
 // Returns a socket that is connected to `peer`.
 //   kFailedPrecondition: the host answers, but nothing listens at that port.
 //   kUnavailable: the host cannot be reached. kDeadlineExceeded: no answer.
-absl::StatusOr<base::OwnedFd> ReachDoctor(const HostPort& peer,
+absl::StatusOr<base::OwnedFd> ReachDoctor(const base::HostPort& peer,
                                           absl::Time deadline);
 
 class DoctorStream {

@@ -1,15 +1,12 @@
 #include "tools/trainer/launch/cluster_setup.h"
 
-#include <utility>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "actors/cluster/host_address.h"
+#include "actors/launchers/cluster_from_environment.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "comm/connect/transports.h"
 #include "tools/trainer/config/config_keys.h"
-#include "tools/trainer/launch/torchrun_store.h"
 #include "tools/trainer/terminal/version.h"
 
 namespace troupe::tools {
@@ -22,11 +19,8 @@ bool IsOfThisHost(absl::string_view key) {
          absl::StartsWith(key, "trace.");
 }
 
-int RanksOf(int ranks, int processes, int process) {
-  return ranks / processes + (process < ranks % processes ? 1 : 0);
-}
-
-absl::Status CheckCertificatesNamed(const Placement& placement, bool insecure) {
+absl::Status CheckCertificatesNamed(const actors::Placement& placement,
+                                    bool insecure) {
   if (insecure || !placement.certificates.certificate.empty()) {
     return absl::OkStatus();
   }
@@ -36,8 +30,8 @@ absl::Status CheckCertificatesNamed(const Placement& placement, bool insecure) {
       "each process; or trust the network, by --insecure-network");
 }
 
-absl::StatusOr<actors::Transport> TransportOf(const Placement& placement,
-                                              const NetworkConfig& network) {
+absl::StatusOr<actors::Transport> TransportOf(
+    const actors::Placement& placement, const NetworkConfig& network) {
   const comm::TransportRule* const rule =
       comm::FindTransport(network.transport);
   TROUPE_CHECK(rule != nullptr, "the choices of comm.transport are the rows");
@@ -61,33 +55,10 @@ absl::StatusOr<actors::Transport> TransportOf(const Placement& placement,
                                              "\": ", has.message()));
 }
 
-// Process 0 listens at any port and publishes its address in torchrun's store,
-// where the other processes find it.
-absl::Status MeetByStore(const Placement& placement,
-                         actors::ClusterOptions* cluster) {
-  TorchrunStore store;
-  store.address = placement.master;
-  store.key = placement.store_key;
-  if (placement.process > 0) {
-    TROUPE_ASSIGN_OR_RETURN(const HostPort master, WaitAddress(store));
-    cluster->master_host = master.host;
-    cluster->master_port = master.port;
-    return absl::OkStatus();
-  }
-  TROUPE_ASSIGN_OR_RETURN(
-      cluster->master_host,
-      actors::LocalAddressTo(store.address.host, store.address.port));
-  cluster->master_port = 0;
-  cluster->on_listening = [store, host = cluster->master_host](int port) {
-    return PublishAddress(store, HostPort{host, port});
-  };
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-absl::StatusOr<std::vector<Setting>> RankSettings(const Placement& placement,
-                                                  const LoadedConfig& loaded) {
+absl::StatusOr<std::vector<Setting>> RankSettings(
+    const actors::Placement& placement, const LoadedConfig& loaded) {
   const int ranks = loaded.config.job.plan.mesh.size();
   int wanted = ranks;
   if (placement.ranks_per_process > 0) {
@@ -108,7 +79,8 @@ absl::StatusOr<std::vector<Setting>> RankSettings(const Placement& placement,
 }
 
 absl::StatusOr<std::optional<actors::ClusterOptions>> ClusterOf(
-    const Placement& placement, const LoadedConfig& loaded, bool insecure) {
+    const actors::Placement& placement, const LoadedConfig& loaded,
+    bool insecure) {
   if (placement.processes == 1) return std::optional<actors::ClusterOptions>();
   const int ranks = loaded.config.job.plan.mesh.size();
   if (ranks < placement.processes) {
@@ -119,23 +91,19 @@ absl::StatusOr<std::optional<actors::ClusterOptions>> ClusterOf(
   }
   TROUPE_RETURN_IF_ERROR(CheckCertificatesNamed(placement, insecure));
   const NetworkConfig& network = loaded.config.network;
-  actors::ClusterOptions cluster;
-  cluster.process = placement.process;
-  cluster.processes = placement.processes;
-  cluster.ranks = RanksOf(ranks, placement.processes, placement.process);
-  cluster.master_host = placement.master.host;
-  cluster.master_port = placement.master.port;
-  cluster.certificates = placement.certificates;
-  cluster.insecure = insecure;
-  TROUPE_ASSIGN_OR_RETURN(cluster.transport, TransportOf(placement, network));
-  cluster.encrypt_data = network.encrypt;
-  cluster.liveness_timeout = network.liveness_timeout;
-  cluster.join_timeout = network.join_timeout;
-  cluster.agreement = AgreementOf(loaded);
-  if (placement.meeting == Meeting::kTorchrunStore) {
-    TROUPE_RETURN_IF_ERROR(MeetByStore(placement, &cluster));
-  }
-  return std::optional<actors::ClusterOptions>(std::move(cluster));
+  TROUPE_ASSIGN_OR_RETURN(const actors::Transport transport,
+                          TransportOf(placement, network));
+  TROUPE_ASSIGN_OR_RETURN(
+      std::optional<actors::ClusterOptions> cluster,
+      actors::ClusterOf(placement, ranks,
+                        insecure ? actors::ControlNetwork::kInsecure
+                                 : actors::ControlNetwork::kTls));
+  cluster->transport = transport;
+  cluster->encrypt_data = network.encrypt;
+  cluster->liveness_timeout = network.liveness_timeout;
+  cluster->join_timeout = network.join_timeout;
+  cluster->agreement = AgreementOf(loaded);
+  return cluster;
 }
 
 std::string AgreementOf(const LoadedConfig& loaded) {

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "actors/launchers/launchers.h"
 #include "actors/spec/cluster_options.h"
 #include "tools/trainer/config/config.h"
-#include "tools/trainer/launch/launchers.h"
 
 namespace troupe::tools {
 
@@ -30,8 +30,8 @@ namespace troupe::tools {
 // configuration; none if that has enough ranks.
 //   kInvalidArgument: launcher and configuration contradict each other; names
 //     both.
-absl::StatusOr<std::vector<Setting>> RankSettings(const Placement& placement,
-                                                  const LoadedConfig& loaded);
+absl::StatusOr<std::vector<Setting>> RankSettings(
+    const actors::Placement& placement, const LoadedConfig& loaded);
 
 // Returns the cluster options; none if this process is the only one. Waits for
 // process 0's address if it is in the store of torchrun.
@@ -39,7 +39,8 @@ absl::StatusOr<std::vector<Setting>> RankSettings(const Placement& placement,
 //     transport is MPI, and mpirun has not started this process.
 //   kUnimplemented, kNotFound: the transport is MPI, and MPI is not available.
 absl::StatusOr<std::optional<actors::ClusterOptions>> ClusterOf(
-    const Placement& placement, const LoadedConfig& loaded, bool insecure);
+    const actors::Placement& placement, const LoadedConfig& loaded,
+    bool insecure);
 
 // Returns the configuration that must be the same in all processes: a line
 // "section.key = value" for each key, except for keys that name files of this

@@ -10,15 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "actors/launchers/launchers.h"
+#include "actors/launchers/variables.h"
 #include "base/check.h"
 #include "base/file_system.h"
+#include "base/host_port.h"
 #include "base/tls/certificate_check.h"
 #include "base/tls/certificates.h"
 #include "tools/trainer/launch/core_shares.h"
-#include "tools/trainer/launch/launchers.h"
+#include "tools/trainer/launch/find_program.h"
 #include "tools/trainer/launch/reserved_port.h"
 #include "tools/trainer/launch/start_words.h"
-#include "tools/trainer/launch/variables.h"
 
 namespace troupe::tools {
 namespace {
@@ -33,36 +35,39 @@ struct Nodes {
 // Finds the nodes from options, or from the launcher that started this program
 // on each node.
 absl::StatusOr<Nodes> FindNodes(const LaunchOptions& options,
-                                const Variables& environment) {
-  if (environment.Has(kProcessVariable)) {
+                                const actors::Variables& environment) {
+  const std::string program =
+      options.program.empty() ? "trainer train" : options.program;
+  if (environment.Has(actors::kProcessVariable)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(environment.Show(kProcessVariable),
-                     " is set: this is a process of a job already; start "
-                     "\"trainer train\" here"));
+        absl::StrCat(environment.Show(actors::kProcessVariable),
+                     " is set: this is a process of a job already; start \"",
+                     program, "\" here"));
   }
-  Variables said;
+  actors::Variables said;
   if (options.node >= 0) said.Set("--process", absl::StrCat(options.node));
   if (options.nodes > 0) said.Set("--processes", absl::StrCat(options.nodes));
   if (options.nodes == 1) said.Set("--process", "0");
   said.Set("--master", options.master);
-  const absl::StatusOr<Placement> found = FindPlacement(environment, said);
+  const absl::StatusOr<actors::Placement> found =
+      actors::FindPlacement(environment, said);
   if (!found.ok()) {
     return absl::InvalidArgumentError(absl::StrReplaceAll(
         found.status().message(), {{"--processes", "--nnodes"},
                                    {"--process", "--node-rank"},
                                    {" processes", " nodes"}}));
   }
-  const Placement& placement = *found;
+  const actors::Placement& placement = *found;
   if (placement.local_processes > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         placement.ToString(), ", and there are ", placement.local_processes,
-        " on this node: start \"trainer launch\" once on each node, or "
-        "\"trainer train\" as often"));
+        " on this node: start \"trainer launch\" once on each node, or \"",
+        program, "\" as often"));
   }
-  if (placement.meeting == Meeting::kTorchrunStore) {
+  if (placement.meeting == actors::Meeting::kTorchrunStore) {
     return absl::InvalidArgumentError(
-        "launched by torchrun: start \"trainer train\" by it, not \"trainer "
-        "launch\"");
+        absl::StrCat("launched by torchrun: start \"", program,
+                     "\" by it, not \"trainer launch\""));
   }
   Nodes nodes = {placement.process, placement.processes, options.master};
   if (nodes.nodes > 1) nodes.master = placement.master.ToString();
@@ -107,7 +112,7 @@ class JobCertificates {
 
 // Returns the environment of a process: this one's, overridden by `set`.
 std::vector<std::string> EnvironmentWith(const char* const* environment,
-                                         const Variables& set) {
+                                         const actors::Variables& set) {
   std::vector<std::string> all;
   for (; *environment != nullptr; ++environment) {
     const std::string entry = *environment;
@@ -119,34 +124,56 @@ std::vector<std::string> EnvironmentWith(const char* const* environment,
   return all;
 }
 
-Variables VariablesOf(const LaunchOptions& options,
-                      const std::string& called_by, const Nodes& nodes,
-                      int local, const std::vector<int>& certificates) {
+// Sets the variables that torchrun sets, for programs that know no others.
+void SetTorchVariables(const LaunchOptions& options, const Nodes& nodes,
+                       int local, actors::Variables& set) {
   const int per_node = options.processes_per_node;
-  Variables set;
   for (const auto& [name, number] :
-       {std::pair(kProcessVariable, nodes.node * per_node + local),
-        std::pair(kProcessesVariable, nodes.nodes * per_node),
-        std::pair(kLocalProcessVariable, local),
-        std::pair(kLocalProcessesVariable, per_node),
-        std::pair(kNodeVariable, nodes.node),
-        std::pair(kNodesVariable, nodes.nodes)}) {
+       {std::pair("RANK", nodes.node * per_node + local),
+        std::pair("WORLD_SIZE", nodes.nodes * per_node),
+        std::pair("LOCAL_RANK", local), std::pair("LOCAL_WORLD_SIZE", per_node),
+        std::pair("GROUP_RANK", nodes.node),
+        std::pair("GROUP_WORLD_SIZE", nodes.nodes)}) {
     set.Set(name, absl::StrCat(number));
   }
-  set.Set(kMasterVariable, nodes.master);
+  const absl::StatusOr<base::HostPort> master =
+      base::ParseHostPort(nodes.master);
+  TROUPE_CHECK(master.ok(), "the address was checked, or made");
+  set.Set("MASTER_ADDR", master->host);
+  set.Set("MASTER_PORT", absl::StrCat(master->port));
+}
+
+actors::Variables VariablesOf(const LaunchOptions& options,
+                              const std::string& called_by, const Nodes& nodes,
+                              int local, const std::vector<int>& certificates) {
+  const int per_node = options.processes_per_node;
+  actors::Variables set;
+  for (const auto& [name, number] :
+       {std::pair(actors::kProcessVariable, nodes.node * per_node + local),
+        std::pair(actors::kProcessesVariable, nodes.nodes * per_node),
+        std::pair(actors::kLocalProcessVariable, local),
+        std::pair(actors::kLocalProcessesVariable, per_node),
+        std::pair(actors::kNodeVariable, nodes.node),
+        std::pair(actors::kNodesVariable, nodes.nodes)}) {
+    set.Set(name, absl::StrCat(number));
+  }
+  set.Set(actors::kMasterVariable, nodes.master);
   set.Set(kLaunchedByVariable,
           absl::StrCat(Quoted(called_by), " launch ", Quoted(options.words)));
   if (options.ranks_per_process > 0) {
-    set.Set(kRanksPerProcessVariable, absl::StrCat(options.ranks_per_process));
+    set.Set(actors::kRanksPerProcessVariable,
+            absl::StrCat(options.ranks_per_process));
   }
-  if (!options.certs.empty()) set.Set(kCertsVariable, options.certs);
+  if (!options.certs.empty()) set.Set(actors::kCertsVariable, options.certs);
   if (!certificates.empty()) {
-    set.Set(kCertFilesVariable, absl::StrJoin(certificates, ","));
+    set.Set(actors::kCertFilesVariable, absl::StrJoin(certificates, ","));
   }
+  if (!options.program.empty()) SetTorchVariables(options, nodes, local, set);
   return set;
 }
 
-// Checks the certificates before any process is started.
+// Checks the certificates before any process is started. Another program may
+// do without them.
 absl::Status CheckCerts(const LaunchOptions& options, const Nodes& nodes,
                         absl::Time now) {
   if (!options.certs.empty()) {
@@ -156,7 +183,9 @@ absl::Status CheckCerts(const LaunchOptions& options, const Nodes& nodes,
   const bool insecure =
       std::count(options.command.begin(), options.command.end(),
                  "--insecure-network") > 0;
-  if (nodes.nodes == 1 || insecure) return absl::OkStatus();
+  if (nodes.nodes == 1 || insecure || !options.program.empty()) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(
       "several nodes need certificates: make them by \"trainer certs\", copy "
       "them to each node and add --certs=DIR");
@@ -166,10 +195,19 @@ absl::Status CheckCerts(const LaunchOptions& options, const Nodes& nodes,
 
 absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
                                 const LaunchContext& context) {
-  const Variables environment = ReadEnvironment(context.environment);
+  const actors::Variables environment =
+      actors::ReadEnvironment(context.environment);
   TROUPE_ASSIGN_OR_RETURN(Nodes nodes, FindNodes(options, environment));
   LaunchOptions chosen = options;
-  if (chosen.certs.empty()) chosen.certs = environment.Text(kCertsVariable);
+  std::string program = context.program;
+  GroupOptions group = context.group;
+  if (!options.program.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        program, FindProgram(options.program, environment.Text("PATH")));
+    group.runs_trainer = false;
+  }
+  if (chosen.certs.empty())
+    chosen.certs = environment.Text(actors::kCertsVariable);
   TROUPE_RETURN_IF_ERROR(CheckCerts(chosen, nodes, context.now));
   JobCertificates certificates;
   if (chosen.certs.empty() && nodes.nodes == 1) {
@@ -193,7 +231,7 @@ absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
     JobProcess& process = processes[i];
     const int local = static_cast<int>(i);
     process.number = nodes.node * chosen.processes_per_node + local;
-    process.child.command = {context.program};
+    process.child.command = {program};
     process.child.command.insert(process.child.command.end(),
                                  chosen.command.begin(), chosen.command.end());
     process.child.environment = EnvironmentWith(
@@ -206,7 +244,7 @@ absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
           chosen.output_dir, absl::StrCat("process-", process.number, ".log"));
     }
   }
-  return RunProcesses(processes, context.group);
+  return RunProcesses(processes, group);
 }
 
 }  // namespace troupe::tools

@@ -1,5 +1,5 @@
 // `trainer launch`: starts the processes of a job on this node and waits until
-// they end.
+// they end. They run `trainer train`, or a program of the user's.
 //
 //   TROUPE_ASSIGN_OR_RETURN(LaunchOptions options, ParseLaunch(arguments));
 //   LaunchContext context;
@@ -35,7 +35,9 @@ struct LaunchOptions {
   std::string certs;          // empty: made for the job, if it has one node
   bool bind = true;           // whether to bind processes to cores
   std::vector<std::string> words;  // all options above, as written
-  // Arguments of each process: "train" and its options.
+  // Path or name of a program to start; empty: this one.
+  std::string program;
+  // Arguments of each process: "train" and its options, or those of `program`.
   std::vector<std::string> command;
 };
 
@@ -47,7 +49,7 @@ absl::StatusOr<LaunchOptions> ParseLaunch(
 std::string LaunchHelp();
 
 struct LaunchContext {
-  std::string program;    // path of the program to start
+  std::string program;    // path of the program that has `train`
   std::string called_by;  // path that this program was called by
   const char* const* environment = nullptr;
   absl::Time now;
@@ -56,7 +58,7 @@ struct LaunchContext {
 
 // Runs the processes until the last has ended.
 //   kInvalidArgument: options and variables of other launchers contradict each
-//     other.
+//     other; LaunchOptions::program cannot be executed.
 //   Others: processes, files or certificates could not be made.
 absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
                                 const LaunchContext& context);

@@ -1,9 +1,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/host_port.h"
 #include "tools/trainer/launch/launch_command.h"
 #include "tools/trainer/terminal/arguments.h"
-#include "tools/trainer/terminal/host_port.h"
 #include "tools/trainer/terminal/options_reader.h"
 
 namespace troupe::tools {
@@ -13,12 +13,19 @@ constexpr int kCountMax = 4096;
 
 constexpr char kHelp[] =
     R"(trainer launch --nproc-per-node=K [options] -- train [options of train]
+trainer launch --nproc-per-node=K --program=PATH [options] [-- arguments]
 
 Starts K processes on this node, which train one job together, and ends when the
-last of them has. Each is this program with what stands after "--".
+last of them has. Each is this program with what stands after "--", or PATH with
+what stands there.
 
 Options:
   --nproc-per-node=K       So many processes on this node.
+  --program=PATH           Starts this program. It finds its place in the job by
+                           actors::ClusterFromEnvironment(), or by torchrun's
+                           variables, which are set too: RANK, WORLD_SIZE,
+                           LOCAL_RANK, MASTER_ADDR, MASTER_PORT and others. A
+                           name without a slash is looked up in PATH.
   --ranks-per-process=R    So many ranks in each.
   --nnodes=N               The job has N nodes; start the same on each of them.
   --node-rank=I            Which of them this is, 0 to N-1.
@@ -37,6 +44,10 @@ Two processes on this machine:
 
   trainer launch --nproc-per-node=2 -- \
       train --config=examples/glyphs/glyphs.toml
+
+Two processes of a program of one's own, with its arguments:
+
+  trainer launch --nproc-per-node=2 --program=./mine -- --steps=100
 
 Two machines, n1 and n2, with the certificates of `trainer certs` in certs/:
 
@@ -65,6 +76,7 @@ class LaunchParser {
     reader.EndAtTwoDashes(", and options of train come after \"-- train\"");
     reader.Number("--nproc-per-node=2", 1, kCountMax,
                   &options_.processes_per_node);
+    reader.Path("--program=./mine", &options_.program);
     reader.Number("--ranks-per-process=2", 1, kCountMax,
                   &options_.ranks_per_process);
     reader.Number("--nnodes=2", 1, kCountMax, &options_.nodes);
@@ -88,27 +100,36 @@ class LaunchParser {
       return absl::InvalidArgumentError(
           "how many processes is not said; write --nproc-per-node=2");
     }
-    if (options_.command.empty()) {
-      return absl::InvalidArgumentError(
-          "what to start is not said; write -- train and its options last");
-    }
-    if (options_.command[0] != "train") {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "-- ", options_.command[0], ": only train can be launched"));
-    }
+    if (options_.program.empty()) TROUPE_RETURN_IF_ERROR(CheckTrain());
     if (bind_ != "cores" && bind_ != "none") {
       return absl::InvalidArgumentError(
           absl::StrCat("--bind=", bind_, ": must be cores or none"));
     }
     options_.bind = bind_ == "cores";
     if (!options_.master.empty()) {
-      const absl::StatusOr<HostPort> master = ParseHostPort(options_.master);
+      const absl::StatusOr<base::HostPort> master =
+          base::ParseHostPort(options_.master);
       if (!master.ok()) {
         return absl::InvalidArgumentError(absl::StrCat(
             "--master=", options_.master, ": ", master.status().message()));
       }
     }
     return CheckNodes();
+  }
+
+  // Checks the command of `trainer train`.
+  absl::Status CheckTrain() const {
+    if (options_.command.empty()) {
+      return absl::InvalidArgumentError(
+          "what to start is not said; write -- train and its options last");
+    }
+    if (options_.command[0] != "train") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("-- ", options_.command[0],
+                       ": only train can be launched; start another program by "
+                       "--program=PATH"));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckNodes() const {

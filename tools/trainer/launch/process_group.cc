@@ -74,11 +74,6 @@ struct Running {
   std::vector<Stream> streams;  // the error output is the last
 };
 
-bool HasFailed(int status) {
-  return !WIFEXITED(status) || (WEXITSTATUS(status) != kExitOk &&
-                                WEXITSTATUS(status) != kExitStopped);
-}
-
 int ExitCodeOf(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -153,7 +148,7 @@ class Group {
   GroupEnd End() const {
     GroupEnd end;
     for (const Running& child : children_) {
-      if (ExitCodeOf(child.status) == kExitStopped) {
+      if (options_.runs_trainer && ExitCodeOf(child.status) == kExitStopped) {
         end.exit_code = kExitStopped;
       }
     }
@@ -161,7 +156,7 @@ class Group {
     const Running& failed = FirstFailure();
     end.exit_code = ExitCodeOf(failed.status);
     const bool as_told = WIFSIGNALED(failed.status) && !WasStruck(failed);
-    if (!as_told) end.words = WordsOf(failed);
+    if (!as_told) end.words = absl::StrCat(WordsOf(failed), ended_before_);
     return end;
   }
 
@@ -248,6 +243,12 @@ class Group {
     }
   }
 
+  bool HasFailed(int status) const {
+    return !WIFEXITED(status) ||
+           (WEXITSTATUS(status) != kExitOk &&
+            !(options_.runs_trainer && WEXITSTATUS(status) == kExitStopped));
+  }
+
   // Reaps processes that have ended and finds the first failure. A process that
   // a signal ended counts as first, even if another is found before: its peers
   // see its connections close while the kernel still tears it down. Processes
@@ -261,7 +262,21 @@ class Group {
         first_failure_ = static_cast<int>(i);
       }
     }
-    if (first && first_failure_ >= 0) SetDeadline(options_.patience);
+    if (first && first_failure_ >= 0) {
+      SetDeadline(options_.patience);
+      NoteEndedBefore();
+    }
+  }
+
+  // Notes the processes that ended without a failure before the first one. The
+  // failure may be that of a process that waited for them.
+  void NoteEndedBefore() {
+    for (const Running& child : children_) {
+      if (!child.ended || HasFailed(child.status)) continue;
+      absl::StrAppend(&ended_before_, "; process ", child.process->number,
+                      " had ended before, with code ",
+                      WEXITSTATUS(child.status));
+    }
   }
 
   // Whether it was ended by a signal that was not forwarded.
@@ -366,8 +381,9 @@ class Group {
   OutputQueue out_;
   OutputQueue err_;
   std::vector<Running> children_;
-  std::set<int> handed_on_;  // forwarded signals
-  int first_failure_ = -1;   // index in children_; -1: none
+  std::set<int> handed_on_;   // forwarded signals
+  int first_failure_ = -1;    // index in children_; -1: none
+  std::string ended_before_;  // for the words about the first failure
   std::optional<Clock::time_point> deadline_;
   bool told_to_stop_ = false;
 };

@@ -14,9 +14,10 @@
 // limit after a signal, since the processes may be saving.
 //
 // Failure: a process has failed if it ends by a signal, or with another code
-// than kExitOk and kExitStopped. The processes of a job notify each other, so
-// the rest has `patience` to end by itself. Then each gets SIGTERM (and
-// SIGCONT, for stopped ones), and after `last_patience` SIGKILL.
+// than kExitOk and, if it is the trainer, kExitStopped. The processes of a job
+// notify each other, so the rest has `patience` to end by itself. Then each
+// gets SIGTERM (and SIGCONT, for stopped ones), and after `last_patience`
+// SIGKILL.
 //
 // Output: it is forwarded in whole lines, those of process 0 unchanged, those
 // of the others with "[1] " in front; or each process has a file. Process 0
@@ -46,6 +47,9 @@ struct JobProcess {
 };
 
 struct GroupOptions {
+  // Whether the processes have the trainer's exit codes. False: each code but 0
+  // is a failure.
+  bool runs_trainer = true;
   absl::Duration patience = absl::Seconds(5);       // before SIGTERM
   absl::Duration last_patience = absl::Seconds(5);  // then before SIGKILL
   bool colored = false;
@@ -60,8 +64,9 @@ struct GroupEnd {
   // Exit code of the first failure (for a signal 128 plus its number, as in
   // shells); else kExitStopped if a process ended with it, else kExitOk.
   int exit_code = 0;
-  // Description of the first failure: the process, how it ended, and the last
-  // line that it wrote. Empty: none failed, or only by a forwarded signal.
+  // Description of the first failure: the process, how it ended, the last line
+  // that it wrote, and which processes had ended before without a failure.
+  // Empty: none failed, or only by a forwarded signal.
   std::string words;
 };
 

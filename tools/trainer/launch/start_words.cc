@@ -2,18 +2,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tools/trainer/launch/foreign_launchers.h"
+#include "actors/launchers/foreign_launchers.h"
 
 namespace troupe::tools {
 namespace {
 
-std::string Srun(const Placement& placement) {
+std::string Srun(const actors::Placement& placement) {
   return absl::StrCat(
       "srun --ntasks=", placement.processes,
       placement.nodes > 1 ? absl::StrCat(" --nodes=", placement.nodes) : "");
 }
 
-std::string Torchrun(const Placement& placement) {
+std::string Torchrun(const actors::Placement& placement) {
   return absl::StrCat(
       "torchrun --nproc-per-node=", placement.local_processes, " --no-python",
       placement.nodes > 1 ? absl::StrCat(" --nnodes=", placement.nodes) : "");
@@ -39,8 +39,9 @@ std::string Quoted(const std::vector<std::string>& words) {
   return text;
 }
 
-StartWords WordsOfStart(const std::string& program, const Placement& placement,
-                        const Variables& environment,
+StartWords WordsOfStart(const std::string& program,
+                        const actors::Placement& placement,
+                        const actors::Variables& environment,
                         const std::vector<std::string>& options) {
   StartWords words;
   words.before = Quoted(program);
@@ -49,12 +50,12 @@ StartWords WordsOfStart(const std::string& program, const Placement& placement,
     words.before = environment.Text(kLaunchedByVariable);
     if (placement.nodes > 1) words.where = "on each node, as before";
   } else if (placement.processes > 1) {
-    if (placement.found_by == kSlurm) {
+    if (placement.found_by == actors::kSlurm) {
       words.before = absl::StrCat(Srun(placement), " ", words.before);
-    } else if (placement.found_by == kOpenMpi) {
+    } else if (placement.found_by == actors::kOpenMpi) {
       words.before =
           absl::StrCat("mpirun -n ", placement.processes, " ", words.before);
-    } else if (placement.found_by == kTorchrun) {
+    } else if (placement.found_by == actors::kTorchrun) {
       words.before = absl::StrCat(Torchrun(placement), " ", words.before);
       if (placement.nodes > 1) words.where = "on each node, as before";
     } else {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/trainer/launch/launchers.h"
-#include "tools/trainer/launch/variables.h"
+#include "actors/launchers/launchers.h"
+#include "actors/launchers/variables.h"
 
 namespace troupe::tools {
 
@@ -38,8 +38,9 @@ std::string Quoted(const std::vector<std::string>& words);
 
 // Returns the words. `program` is the path that this program was called by;
 // `options` are the options of train that are no settings of the configuration.
-StartWords WordsOfStart(const std::string& program, const Placement& placement,
-                        const Variables& environment,
+StartWords WordsOfStart(const std::string& program,
+                        const actors::Placement& placement,
+                        const actors::Variables& environment,
                         const std::vector<std::string>& options);
 
 }  // namespace troupe::tools

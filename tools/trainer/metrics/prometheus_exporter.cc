@@ -70,7 +70,7 @@ std::int64_t BytesIn(base::FileSystem& files, const std::string& folder) {
 
 // Returns the server's options: no TLS, no files, and a time limit for slow
 // clients.
-std::vector<std::string> ServerOptions(const HostPort& address) {
+std::vector<std::string> ServerOptions(const base::HostPort& address) {
   return {"listening_ports",
           address.ToString(),
           "num_threads",
@@ -147,7 +147,7 @@ PrometheusExporter::PrometheusExporter(std::unique_ptr<Metrics> metrics,
 PrometheusExporter::~PrometheusExporter() = default;
 
 absl::StatusOr<std::unique_ptr<PrometheusExporter>> PrometheusExporter::Start(
-    const HostPort& address, base::FileSystem& files) {
+    const base::HostPort& address, base::FileSystem& files) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> numbers,
                           actors::AddressesOf(address.host));
   auto metrics = std::make_unique<Metrics>();

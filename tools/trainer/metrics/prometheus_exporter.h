@@ -37,8 +37,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/file_system.h"
+#include "base/host_port.h"
 #include "tools/trainer/metrics/metric_sink.h"
-#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 
@@ -52,7 +52,7 @@ class PrometheusExporter : public MetricSink {
   //   kNotFound: no such host.
   //   kUnavailable: the port is taken, or the address is another machine's.
   static absl::StatusOr<std::unique_ptr<PrometheusExporter>> Start(
-      const HostPort& address, base::FileSystem& files);
+      const base::HostPort& address, base::FileSystem& files);
   ~PrometheusExporter() override;
 
   absl::Status OnStart(const StartEntry& entry) override;

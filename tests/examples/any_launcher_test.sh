@@ -1,0 +1,54 @@
+#!/bin/bash
+# A program with a main of its own under `trainer launch`: the losses of one
+# process, to the last bit, and what its mistakes end with.
+set -euo pipefail
+PROGRAM=$PWD/examples/any_launcher/any_launcher
+. tests/tools/trainer_lib.sh
+
+losses() { grep -E '^(step [0-9]+: loss|test loss) ' "$1"; }
+
+"$PROGRAM" --ranks=3 >alone.txt 2>err.txt || die "alone: $(cat err.txt)"
+(($(losses alone.txt | wc -l) == 5)) || die "alone: $(cat alone.txt)"
+"$TRAINER" launch --nproc-per-node=3 --program="$PROGRAM" >three.txt \
+  2>err.txt || die "launched: $(cat err.txt)"
+grep -qx '\[2\] launched by trainer launch: process 2 of 3' err.txt ||
+  die "it says: $(cat err.txt)"
+[[ $(losses three.txt) == "$(losses alone.txt)" ]] ||
+  die "$(diff three.txt alone.txt)"
+# Three ranks in two processes, and arguments of the program's.
+"$TRAINER" launch --nproc-per-node=2 --program="$PROGRAM" -- --ranks=3 \
+  >two.txt 2>err.txt || die "launched: $(cat err.txt)"
+[[ $(losses two.txt) == "$(losses alone.txt)" ]] ||
+  die "$(diff two.txt alone.txt)"
+
+# Mistakes.
+fails_with 2 'trainer: --program=./mine: No such file or directory; write the *' \
+  launch --nproc-per-node=2 --program=./mine
+echo 'print()' >mine.py
+fails_with 2 'trainer: --program=./mine.py is not executable; allow it by *' \
+  launch --nproc-per-node=2 --program=./mine.py
+fails_with 2 "trainer: unknown option --ranks=3; \"trainer launch --help\" *" \
+  launch --nproc-per-node=2 --program="$PROGRAM" --ranks=3
+
+# A process ends before it joins: it is named with its code, and ends the other,
+# which waits for it.
+cat >quits <<SH
+#!/bin/sh
+if [ "\$RANK" = 1 ]; then echo 'no device here' >&2; exit 7; fi
+exec "$PROGRAM"
+SH
+chmod +x quits
+code=0
+"$TRAINER" launch --nproc-per-node=2 --program=./quits >out.txt 2>err.txt ||
+  code=$?
+((code == 7)) || die "code $code: $(cat err.txt)"
+grep -qx 'trainer: process 1 (pid [0-9]*) failed first, with code 7: no device here' \
+  err.txt || die "it says: $(cat err.txt)"
+
+# Its ranks and processes do not fit.
+code=0
+"$TRAINER" launch --nproc-per-node=2 --program="$PROGRAM" -- --ranks=1 \
+  >out.txt 2>err.txt || code=$?
+((code == 1)) || die "code $code: $(cat err.txt)"
+grep -q 'the job has 1 ranks, fewer than the 2 processes; start fewer, or give' \
+  err.txt || die "it says: $(cat err.txt)"
