@@ -223,6 +223,22 @@ struct StageParameters {
   const std::size_t used;
 };
 
+// Checks that each parameter that the forward used is one of the module's. It
+// is not if a layer is a plain member of another, which C++ allows.
+absl::Status CheckOwned(nn::Module& module, const nn::ShapeRecord& record) {
+  const std::vector<nn::Parameter*> own = module.Parameters();
+  const std::set<const nn::Parameter*> owned(own.begin(), own.end());
+  for (const nn::Parameter* used : record.parameters) {
+    if (owned.count(used) > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model uses a parameter ", used->name, used->shape.ToString(),
+        ", which no module of it has: a layer that is a plain member "
+        "(nn::Linear a{10, 10};) is not part of the model; add it: nn::Linear& "
+        "a = Add<nn::Linear>(\"a\", 10, 10);"));
+  }
+  return absl::OkStatus();
+}
+
 // Tensors that one stage sends to the next.
 struct Between {
   std::vector<nn::TensorSpec> activations;
@@ -263,6 +279,7 @@ absl::Status PlanStage(const nn::ModelFactory& factory,
       const nn::TensorList outputs,
       nn::ShapeOnlyForward(*module, between.activations, between.stashed,
                            device, record));
+  TROUPE_RETURN_IF_ERROR(CheckOwned(*module, record));
   between.activations.clear();
   for (const nn::Tensor& output : outputs) {
     between.activations.push_back({output.shape(), output.dtype()});

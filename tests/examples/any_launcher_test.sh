@@ -21,6 +21,23 @@ grep -qx '\[2\] launched by trainer launch: process 2 of 3' err.txt ||
 [[ $(losses two.txt) == "$(losses alone.txt)" ]] ||
   die "$(diff two.txt alone.txt)"
 
+# Two nodes, with a `trainer launch` on each.
+quietly certs --dir=certs
+port=$(python3 -c 'import socket
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    print(free.getsockname()[1])')
+node() {
+  "$TRAINER" launch --nnodes=2 --node-rank="$1" --master="127.0.0.1:$port" \
+    --nproc-per-node=1 --certs=certs/node --program="$PROGRAM" -- --ranks=3 \
+    >"node$1.txt" 2>"err$1.txt"
+}
+node 1 &
+node 0 || die "node 0: $(cat err0.txt)"
+wait $! || die "node 1: $(cat err1.txt)"
+[[ $(losses node0.txt) == "$(losses alone.txt)" ]] ||
+  die "$(diff node0.txt alone.txt)"
+
 # Mistakes.
 fails_with 2 'trainer: --program=./mine: No such file or directory; write the *' \
   launch --nproc-per-node=2 --program=./mine

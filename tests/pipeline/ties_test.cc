@@ -221,5 +221,32 @@ TEST(TiesTest, GroupsHaveNumbersOfTheirOwn) {
   }
 }
 
+// A module with a layer that it did not add.
+class PlainMember : public nn::Module {
+ public:
+  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
+    return layer_(ctx, x);
+  }
+
+ private:
+  nn::Linear layer_{3, 2};
+};
+
+TEST(TiesTest, RefusesParametersOfNoModule) {
+  EXPECT_EQ(
+      TiedPlan({},
+               [] {
+                 auto model = Tied();
+                 model->Append<PlainMember>();
+                 return model;
+               })
+          .status(),
+      absl::InvalidArgumentError(
+          "the model uses a parameter weight[2, 3], which no module of it has: "
+          "a layer that is a plain member (nn::Linear a{10, 10};) is not part "
+          "of the model; add it: nn::Linear& a = Add<nn::Linear>(\"a\", 10, "
+          "10);"));
+}
+
 }  // namespace
 }  // namespace troupe::pipeline
