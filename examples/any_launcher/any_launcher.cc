@@ -2,9 +2,9 @@
 // any launcher: torchrun, Slurm, Open MPI, Kubernetes, `trainer launch`.
 //
 //   bazel build //examples/any_launcher //tools:trainer
-//   bazel-bin/examples/any_launcher/any_launcher --ranks=2
-//   bazel-bin/tools/trainer launch --nproc-per-node=2 \
-//       --program=bazel-bin/examples/any_launcher/any_launcher
+//   cd bazel-bin/examples/any_launcher
+//   ./any_launcher --ranks=2
+//   ../../tools/trainer launch --nproc-per-node=2 --program=./any_launcher
 //
 // By itself it trains with all ranks in one process, and otherwise with as many
 // ranks as there are processes, or --ranks of them. Both print the same losses.
