@@ -87,6 +87,7 @@ TEST_F(ProcessGroupTest, AnotherProgramHasOneCodeOfSuccess) {
 
 // Process 0 fails because process 1 ended without it.
 TEST_F(ProcessGroupTest, NamesWhoEndedBeforeTheFailure) {
+  options_.runs_trainer = false;
   // It waits until process 1 has been reaped, and its id is free.
   Add("read other <&7; while kill -0 $other 2>/dev/null; do :; done; "
       "echo process 1 did not join >&2; exit 1");

@@ -268,9 +268,10 @@ class Group {
     }
   }
 
-  // Notes the processes that ended without a failure before the first one. The
-  // failure may be that of a process that waited for them.
+  // Notes the processes that ended without a failure before the first one, for
+  // which it may have waited. Processes of the trainer name each other.
   void NoteEndedBefore() {
+    if (options_.runs_trainer) return;
     for (const Running& child : children_) {
       if (!child.ended || HasFailed(child.status)) continue;
       absl::StrAppend(&ended_before_, "; process ", child.process->number,

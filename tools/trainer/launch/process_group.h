@@ -65,8 +65,9 @@ struct GroupEnd {
   // shells); else kExitStopped if a process ended with it, else kExitOk.
   int exit_code = 0;
   // Description of the first failure: the process, how it ended, the last line
-  // that it wrote, and which processes had ended before without a failure.
-  // Empty: none failed, or only by a forwarded signal.
+  // that it wrote, and, of programs other than the trainer, which had ended
+  // before without a failure. Empty: none failed, or only by a forwarded
+  // signal.
   std::string words;
 };
 
