@@ -7,19 +7,19 @@ PROGRAM=$PWD/examples/any_launcher/any_launcher
 
 losses() { grep -E '^(step [0-9]+: loss|test loss) ' "$1"; }
 
-"$PROGRAM" --ranks=3 >alone.txt 2>err.txt || die "alone: $(cat err.txt)"
+"$PROGRAM" --ranks=4 >alone.txt 2>err.txt || die "alone: $(cat err.txt)"
 (($(losses alone.txt | wc -l) == 5)) || die "alone: $(cat alone.txt)"
-"$TRAINER" launch --nproc-per-node=3 --program="$PROGRAM" >three.txt \
+"$TRAINER" launch --nproc-per-node=4 --program="$PROGRAM" >four.txt \
   2>err.txt || die "launched: $(cat err.txt)"
-grep -qx '\[2\] launched by trainer launch: process 2 of 3' err.txt ||
+grep -qx '\[2\] launched by trainer launch: process 2 of 4' err.txt ||
   die "it says: $(cat err.txt)"
+[[ $(losses four.txt) == "$(losses alone.txt)" ]] ||
+  die "$(diff four.txt alone.txt)"
+# Four ranks in three processes, and arguments of the program's.
+"$TRAINER" launch --nproc-per-node=3 --program="$PROGRAM" -- --ranks=4 \
+  >three.txt 2>err.txt || die "launched: $(cat err.txt)"
 [[ $(losses three.txt) == "$(losses alone.txt)" ]] ||
   die "$(diff three.txt alone.txt)"
-# Three ranks in two processes, and arguments of the program's.
-"$TRAINER" launch --nproc-per-node=2 --program="$PROGRAM" -- --ranks=3 \
-  >two.txt 2>err.txt || die "launched: $(cat err.txt)"
-[[ $(losses two.txt) == "$(losses alone.txt)" ]] ||
-  die "$(diff two.txt alone.txt)"
 
 # Two nodes, with a `trainer launch` on each.
 quietly certs --dir=certs
@@ -29,7 +29,7 @@ with socket.socket() as free:
     print(free.getsockname()[1])')
 node() {
   "$TRAINER" launch --nnodes=2 --node-rank="$1" --master="127.0.0.1:$port" \
-    --nproc-per-node=1 --certs=certs/node --program="$PROGRAM" -- --ranks=3 \
+    --nproc-per-node=1 --certs=certs/node --program="$PROGRAM" -- --ranks=4 \
     >"node$1.txt" 2>"err$1.txt"
 }
 node 1 &
@@ -44,7 +44,7 @@ fails_with 2 'trainer: --program=./mine: No such file or directory; write the *'
 echo 'print()' >mine.py
 fails_with 2 'trainer: --program=./mine.py is not executable; allow it by *' \
   launch --nproc-per-node=2 --program=./mine.py
-fails_with 2 "trainer: unknown option --ranks=3; \"trainer launch --help\" *" \
+fails_with 2 'trainer: unknown option --ranks; * those of a program after "--"' \
   launch --nproc-per-node=2 --program="$PROGRAM" --ranks=3
 
 # A process ends before it joins: it is named with its code, and ends the other,

@@ -147,7 +147,8 @@ TEST_F(LaunchCommandTest, RefusesWhatDoesNotFit) {
             "--program=PATH"},
            {{n, "--config=a"},
             "unknown option --config; \"trainer launch --help\" "
-            "lists all, and options of train come after \"-- train\""},
+            "lists all, and options of train come after \"-- train\", those of "
+            "a program after \"--\""},
            {{"--nproc-per-node=0", "--", "train"},
             "--nproc-per-node=0: must be a number from 1 to 4096"},
            {{n, "--bind=all", "--", "train"},

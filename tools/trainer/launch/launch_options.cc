@@ -73,7 +73,9 @@ class LaunchParser {
       const std::vector<std::string>& arguments) {
     Arguments left(arguments);
     OptionsReader reader("launch");
-    reader.EndAtTwoDashes(", and options of train come after \"-- train\"");
+    reader.EndAtTwoDashes(
+        ", and options of train come after \"-- train\", those of a program "
+        "after \"--\"");
     reader.Number("--nproc-per-node=2", 1, kCountMax,
                   &options_.processes_per_node);
     reader.Path("--program=./mine", &options_.program);
