@@ -125,6 +125,12 @@ absl::StatusOr<pid_t> StartChild(const ChildSpec& spec) {
   }
   if (got == 0) return pid;
   waitpid(pid, nullptr, 0);
+  if (error == ENOEXEC) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot start ", spec.command[0],
+        ": it is no program for this machine, and no script with an "
+        "interpreter; write #!/bin/sh or the like into its first line"));
+  }
   return base::FileError(error, "start", spec.command[0]);
 }
 
