@@ -226,6 +226,12 @@ TEST_F(LaunchCommandTest, RefusesAProgramThatCannotBeStarted) {
                          " is not executable; allow it by \"chmod +x ", text,
                          "\", or start its interpreter: --program=python3 -- ",
                          text));
+  ASSERT_EQ(chmod(text.c_str(), 0700), 0);
+  EXPECT_EQ(said(text),
+            absl::StrCat("cannot start ", text,
+                         ": it is no program for this machine, and no script "
+                         "with an interpreter; write #!/bin/sh or the like "
+                         "into its first line"));
   EXPECT_EQ(
       Run("exit 0", {"--nproc-per-node=1", "--program=" + context_.program},
           {"TROUPE_PROCESS=1"}),
