@@ -97,6 +97,18 @@ TEST_F(ProcessGroupTest, NamesWhoEndedBeforeTheFailure) {
             "not join; process 1 had ended before, with code 0");
 }
 
+// Process 0 ends when it reads that process 1 has ended.
+TEST_F(ProcessGroupTest, TellsThatAProcessEndedWhileOthersRun) {
+  options_.runs_trainer = false;
+  options_.patience = absl::Milliseconds(10);
+  Add(absl::StrCat("while ! grep -q 'process 1 has ended' ", root_,
+                   "/err; do :; done"));
+  Add("exit 0");
+  EXPECT_EQ(Run(), "0: ");
+  EXPECT_EQ(Err(),
+            "trainer: process 1 has ended, with code 0; others still run\n");
+}
+
 TEST_F(ProcessGroupTest, AllIsWell) {
   Add("exit 0");
   Add("exit 0");

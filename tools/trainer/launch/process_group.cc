@@ -70,6 +70,7 @@ struct Running {
   const JobProcess* process = nullptr;
   pid_t pid = -1;
   bool ended = false;
+  bool noted = false;           // whether its early end was reported
   int status = 0;               // status of waitpid()
   std::vector<Stream> streams;  // the error output is the last
 };
@@ -142,6 +143,7 @@ class Group {
       for (int signal : signals_.Take()) OnSignal(signal);
       for (Running& child : children_) ReadSome(child);
       CheckPatience();
+      NoteEarlyEnds();
     }
   }
 
@@ -217,9 +219,11 @@ class Group {
   }
 
   int MillisecondsLeft() const {
-    if (!deadline_) return -1;
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
+    if (!deadline_ && !note_at_) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        std::min(deadline_.value_or(Clock::time_point::max()),
+                 note_at_.value_or(Clock::time_point::max())) -
+        Clock::now());
     return static_cast<int>(
         std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
   }
@@ -261,6 +265,9 @@ class Group {
                                  !WasStruck(FirstFailure()))) {
         first_failure_ = static_cast<int>(i);
       }
+    }
+    if (!options_.runs_trainer && first_failure_ < 0 && AnyAlive()) {
+      note_at_ = Clock::now() + absl::ToChronoNanoseconds(options_.patience);
     }
     if (first && first_failure_ >= 0) {
       SetDeadline(options_.patience);
@@ -327,6 +334,19 @@ class Group {
     }
   }
 
+  // Reports processes of another program that ended without a failure, and
+  // `patience` later others still run: they may wait for them.
+  void NoteEarlyEnds() {
+    if (!note_at_ || Clock::now() < *note_at_) return;
+    note_at_.reset();
+    if (first_failure_ >= 0 || !AnyAlive()) return;
+    for (Running& child : children_) {
+      if (!child.ended || std::exchange(child.noted, true)) continue;
+      err_.Add(absl::StrCat("trainer: process ", child.process->number,
+                            " has ended, with code 0; others still run\n"));
+    }
+  }
+
   void SetDeadline(absl::Duration patience) {
     deadline_ = Clock::now() + absl::ToChronoNanoseconds(patience);
   }
@@ -387,6 +407,7 @@ class Group {
   std::string ended_before_;  // for the words about the first failure
   std::optional<Clock::time_point> deadline_;
   bool told_to_stop_ = false;
+  std::optional<Clock::time_point> note_at_;  // time of NoteEarlyEnds()
 };
 
 }  // namespace

@@ -19,6 +19,9 @@
 // gets SIGTERM (and SIGCONT, for stopped ones), and after `last_patience`
 // SIGKILL.
 //
+// A process of another program that ends without a failure is reported after
+// `patience`, if others still run.
+//
 // Output: it is forwarded in whole lines, those of process 0 unchanged, those
 // of the others with "[1] " in front; or each process has a file. Process 0
 // writes to the standard output itself, so that it can detect a terminal.
