@@ -109,6 +109,11 @@ class Tree:
                 not in WORKSPACES
             ]
             for name in names:
+                # Of a build whose outputs are deleted, the links bazel-bin and the
+                # like lead nowhere.
+                if folder == self.root and os.path.islink(
+                        os.path.join(folder, name)):
+                    continue
                 path = os.path.relpath(os.path.join(folder, name), self.root)
                 if self._is_text(path):
                     yield path

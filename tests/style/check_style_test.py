@@ -65,6 +65,13 @@ class CheckStyleTest(unittest.TestCase):
     def test_clean_tree(self):
         self.expect({})
 
+    def test_links_of_a_deleted_build(self):
+        def check(root):
+            for name in ["bazel-bin", "bazel-out"]:
+                os.symlink("deleted/outputs", os.path.join(root, name))
+            return check_style.check(root)
+        self.assertEqual(in_a_tree(CLEAN, check), [])
+
     def test_usage_lines(self):
         def header(*usage):
             return CLEAN_HEADER.replace("//   int three = Add(1, 2);",

@@ -39,6 +39,10 @@ if a test replaces it (planted_bugs_test): of a part the linker takes all or not
 
 SOURCES_MAX = 8
 
+# The beginning of a tag of a library for each source that does not begin a part: no
+# compile shows whether its header compiles alone (tests/style/headers.bzl).
+BEHIND_OTHERS = "behind_others="
+
 # The text of each source, after its path for the compiler's messages.
 _MERGE = "awk 'FNR == 1 { print \"#line 1 \\\"\" FILENAME \"\\\"\" } 1' %s >$(location %s)"
 
@@ -98,6 +102,11 @@ def cc_library(name, srcs = [], apart = [], **kwargs):
     if type(srcs) == "list":
         parts = merged_parts(name, srcs, apart)
     if parts:
+        kwargs["tags"] = kwargs.get("tags", []) + [
+            BEHIND_OTHERS + source
+            for part in parts.values()
+            for source in part[1:]
+        ]
         srcs = select({
             "//third_party/merge:enabled": _merge(
                 name,
