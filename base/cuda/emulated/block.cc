@@ -179,10 +179,10 @@ void Block::ThreadReturned(CudaThread& thread) {
 
 void Block::CheckCall(const CudaThread& thread) const {
   const LaneCall& call = thread.call;
-  const std::string at = " at " + TextOf(thread.site);
+  // Texts are made for errors only: every lane comes here at each call.
   if ((call.mask >> thread.id % kWarpLanes & 1) == 0) {
-    throw ErrorOf(ThreadText(thread) + " calls " + NameOf(call.op) + at +
-                  " with mask " + MaskText(call.mask) +
+    throw ErrorOf(ThreadText(thread) + " calls " + NameOf(call.op) + " at " +
+                  TextOf(thread.site) + " with mask " + MaskText(call.mask) +
                   ", which lacks its own lane");
   }
   const bool width_is_right = call.width >= 1 && call.width <= 32 &&
@@ -191,7 +191,8 @@ void Block::CheckCall(const CudaThread& thread) const {
   const bool argument_is_right =
       call.op == Op::kShfl || (call.argument >= 0 && call.argument < 32);
   if (!width_is_right || !argument_is_right) {
-    throw ErrorOf("bad argument of " + std::string(NameOf(call.op)) + at);
+    throw ErrorOf("bad argument of " + std::string(NameOf(call.op)) + " at " +
+                  TextOf(thread.site));
   }
 }
 
