@@ -19,10 +19,20 @@ constexpr std::uint32_t kEagerness[] = {32, 32, 8, 1};
 // Number of points for each one at which a handler is suspended, on average.
 constexpr std::uint32_t kPointsPerStand = 3;
 
-std::size_t IdOf(const caf::resumable* job) {
-  if (const auto* actor = dynamic_cast<const caf::scheduled_actor*>(job)) {
-    return actor->id();
+// Returns null for a job that is no actor. Each step asks this of all jobs, and
+// a dynamic_cast would compare the long names of classes.
+const caf::scheduled_actor* ActorOf(const caf::resumable* job) {
+  switch (job->subtype()) {
+    case caf::resumable::scheduled_actor:
+    case caf::resumable::io_actor:
+      return static_cast<const caf::scheduled_actor*>(job);
+    default:
+      return nullptr;
   }
+}
+
+std::size_t IdOf(const caf::resumable* job) {
+  if (const auto* actor = ActorOf(job)) return actor->id();
   const auto* const task = dynamic_cast<const SeededScheduler::Task*>(job);
   return task == nullptr ? 0 : task->id();
 }
