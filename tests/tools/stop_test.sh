@@ -59,6 +59,35 @@ want='trainer: stopped before the end: nobody reads the output any more'
 [[ $(cat err.txt) == "$want" ]] || die "it says: $(cat err.txt)"
 [[ $(names_in unread) == step-* ]] || die "saved: $(names_in unread)"
 
+# The output has a reader that does not read, and the pipe is full.
+never_reads() {
+  dd if=/dev/zero of=output.fifo oflag=nonblock conv=notrunc bs=4096 \
+    2>/dev/null && die "the pipe is not full"
+  kill "-$1" "$pid"
+  timeout 50 tail --pid="$pid" -f /dev/null || die "it waits for a reader"
+  code=0
+  wait "$pid" || code=$?
+  ((code == 3)) || die "exit code $code, not 3: $(cat err.txt)"
+  exec {output}<&-
+}
+for signal in INT TERM; do
+  start train --config=tiny.toml --set checkpoint.dir="full_$signal" \
+    --set train.steps=1000000000 --set log.every=1
+  read_until 'step *'
+  never_reads "$signal"
+  [[ $(names_in "full_$signal") == step-* ]] ||
+    die "saved: $(names_in "full_$signal")"
+done
+
+# So it is where both processes of a launcher write.
+start launch --nproc-per-node=2 -- train --config=tiny.toml \
+  --set checkpoint.dir=full_launch --set train.steps=1000000000 \
+  --set log.every=1 --set mesh.dp=2
+read_until 'step *'
+never_reads INT
+[[ $(names_in full_launch) == step-* ]] ||
+  die "saved: $(names_in full_launch)"
+
 # Whether the program handles SIGINT (bit 1 of the mask) already.
 handles_signals() {
   [[ $(cat "/proc/$pid/comm") == trainer ]] &&

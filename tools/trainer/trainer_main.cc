@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "tools/trainer/commands/commands.h"
 #include "tools/trainer/terminal/exit_codes.h"
 #include "tools/trainer/terminal/last_words.h"
+#include "tools/trainer/terminal/output_writer.h"
 #include "tools/trainer/terminal/standard_streams.h"
 
 namespace troupe::tools {
@@ -26,12 +28,6 @@ int TerminalColumns() {
   winsize size = {};
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
   return known && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-bool WriteOut(absl::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-  return std::ferror(stdout) == 0;
 }
 
 }  // namespace
@@ -50,10 +46,15 @@ int TrainerMain(int argc, char** argv) {
   if (argc > 0) context.program = argv[0];
   context.environment = environ;
   context.files = &files;
-  context.write = WriteOut;
+  // Threads of a failed run may still write when this function returns.
+  const auto out = std::make_shared<OutputWriter>(STDOUT_FILENO);
+  const auto error = std::make_shared<OutputWriter>(STDERR_FILENO);
+  context.write = [out](absl::string_view text) { return out->Write(text); };
   context.has_output = were_open.output;
-  context.write_error = [](absl::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stderr);
+  context.write_error = [error](absl::string_view text) { error->Write(text); };
+  context.stop_waiting = [out, error] {
+    out->StopWaiting();
+    error->StopWaiting();
   };
   context.columns = TerminalColumns;
   context.on_terminal = isatty(STDOUT_FILENO);

@@ -16,6 +16,7 @@
 #include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"
+#include "tests/tools/terminal/fill_pipe.h"
 #include "tools/trainer/terminal/exit_codes.h"
 
 namespace troupe::tools {
@@ -316,6 +317,20 @@ TEST_F(ProcessGroupTest, SigUsr1IsHandedOn) {
   Add("read line <&7");
   EXPECT_EQ(Run(), "138: ");
   EXPECT_EQ(Out(), "warned\n");
+}
+
+TEST_F(ProcessGroupTest, AStopDoesNotWaitForAReader) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  FillPipe(ends[1]);
+  close(options_.out);
+  options_.out = ends[1];
+  options_.reader_patience = absl::Milliseconds(1);
+  Add("trap 'exit 3' INT; read line <&7");
+  // The line waits in this process, whose output is full.
+  Add(absl::StrCat("trap 'exit 3' INT; echo line; kill -INT $PPID; ", kWait));
+  EXPECT_EQ(Run(), "3: ");
+  close(ends[0]);
 }
 
 TEST_F(ProcessGroupTest, ChildrenAreNotInOurProcessGroup) {

@@ -1,12 +1,16 @@
 #include "tools/trainer/terminal/last_words.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "tests/tools/terminal/fill_pipe.h"
 #include "tools/trainer/terminal/exit_codes.h"
 
 namespace troupe::tools {
@@ -53,6 +57,19 @@ TEST(LastWordsDeathTest, ThreadsThatFailTogetherSayOneLine) {
       },
       testing::ExitedWithCode(kExitFailed),
       "^asked\ntrainer: ended by an exception: slow; [^\n]*\n$");
+}
+
+TEST(LastWordsDeathTest, TheProcessEndsThoughNothingReadsThem) {
+  EXPECT_EXIT(
+      {
+        int ends[2];
+        if (pipe(ends) != 0) std::_Exit(100);
+        FillPipe(ends[1]);
+        dup2(ends[1], STDERR_FILENO);
+        SayLastWords();
+        std::thread([] { throw 7; }).join();
+      },
+      testing::ExitedWithCode(kExitFailed), "^$");
 }
 
 }  // namespace

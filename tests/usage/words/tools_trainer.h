@@ -35,6 +35,7 @@
 #include "tools/trainer/run/run_observer.h"
 #include "tools/trainer/terminal/arguments.h"
 #include "tools/trainer/terminal/display.h"
+#include "tools/trainer/terminal/output_writer.h"
 #include "tools/trainer/terminal/progress.h"
 #include "tools/trainer/terminal/version.h"
 

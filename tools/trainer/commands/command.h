@@ -34,6 +34,9 @@ struct CommandContext {
   bool has_output = true;
   // Writes to the standard error.
   std::function<void(absl::string_view)> write_error;
+  // Called when a stop was requested: makes both functions above drop output
+  // that has no reader instead of waiting for one.
+  std::function<void()> stop_waiting = [] {};
   // Returns the width of the terminal in characters.
   std::function<int()> columns = [] { return 80; };
   bool on_terminal = false;  // whether the standard output is a terminal

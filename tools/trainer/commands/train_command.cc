@@ -55,7 +55,8 @@ int TrainAndShow(const LoadedConfig& loaded, const actors::Placement& placement,
                  const StartWords& start, const CommandContext& context) {
   Display display(DisplayOptions(loaded.config.log, placement, context),
                   context.write);
-  const TrainOutcome outcome = Train(loaded, start, *context.files, display);
+  const TrainOutcome outcome =
+      Train(loaded, start, *context.files, display, context.stop_waiting);
   if (!outcome.status.ok()) {
     return Fail(context, outcome.status,
                 outcome.config_error ? kExitUsage : kExitFailed);

@@ -394,7 +394,8 @@ class Run {
 }  // namespace
 
 TrainOutcome Train(const LoadedConfig& loaded, const StartWords& start,
-                   base::FileSystem& files, Display& display) {
+                   base::FileSystem& files, Display& display,
+                   const std::function<void()>& stop_waiting) {
   auto owned = std::make_unique<Run>(loaded, start, files, display);
   // Pointer for the thread of the signals. It stays valid when `owned` releases
   // the run.
@@ -402,6 +403,8 @@ TrainOutcome Train(const LoadedConfig& loaded, const StartWords& start,
   std::atomic<int> first_signal{0};
   const auto signals = StopSignals::Start([&](int signal) {
     first_signal = signal;
+    // A line that waits for a reader holds the display.
+    stop_waiting();
     run->stopper().Stop([&] {
       if (!run->decides()) return;
       display.Print(absl::StrCat("stopping after this step; Ctrl-C ",

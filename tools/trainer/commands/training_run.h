@@ -3,6 +3,7 @@
 #ifndef TOOLS_TRAINER_COMMANDS_TRAINING_RUN_H_
 #define TOOLS_TRAINER_COMMANDS_TRAINING_RUN_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,9 +24,11 @@ struct TrainOutcome {
 
 // Trains and shows the progress on `display`. Signals stop it (stop_signals.h).
 // `start` says how the program was started, for the commands to type next that
-// the summary suggests.
+// the summary suggests. `stop_waiting` is called first when a signal arrives
+// (CommandContext::stop_waiting).
 TrainOutcome Train(const LoadedConfig& loaded, const StartWords& start,
-                   base::FileSystem& files, Display& display);
+                   base::FileSystem& files, Display& display,
+                   const std::function<void()>& stop_waiting);
 
 }  // namespace troupe::tools
 

@@ -1,18 +1,15 @@
 #include "tools/trainer/launch/line_relay.h"
 
 #include <errno.h>
-#include <unistd.h>
-
-#include <algorithm>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "tools/trainer/terminal/output_writer.h"
 
 namespace troupe::tools {
 namespace {
 
 constexpr char kClearLine[] = "\r\x1b[K";
-constexpr std::size_t kWriteBytes = 4096;  // PIPE_BUF
 
 }  // namespace
 
@@ -22,7 +19,7 @@ void OutputQueue::Add(absl::string_view text) {
 
 void OutputQueue::Flush() {
   const ssize_t n =
-      write(fd_, text_.data() + begin_, std::min(waiting(), kWriteBytes));
+      WriteReady(fd_, absl::string_view(text_.data() + begin_, waiting()));
   if (n < 0 && errno != EINTR && errno != EAGAIN) return Drop();
   if (n > 0) begin_ += static_cast<std::size_t>(n);
   if (begin_ < text_.size() && begin_ < kLineBytesMax) return;

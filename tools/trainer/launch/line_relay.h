@@ -22,8 +22,7 @@
 
 namespace troupe::tools {
 
-// A queue of text to write to a descriptor. One write is no larger than what a
-// pipe accepts when poll() reports it as ready, so that it never blocks.
+// A queue of text to write to a descriptor, which never blocks (WriteReady()).
 class OutputQueue {
  public:
   explicit OutputQueue(int fd) : fd_(fd) {}

@@ -144,6 +144,7 @@ class Group {
       for (Running& child : children_) ReadSome(child);
       CheckPatience();
       NoteEarlyEnds();
+      CheckReaders();
     }
   }
 
@@ -209,7 +210,9 @@ class Group {
     poll(entries.data(), entries.size(), MillisecondsLeft());
     for (const pollfd& entry : entries) {
       for (OutputQueue* queue : {&out_, &err_}) {
-        if (entry.fd == queue->fd() && entry.revents != 0) queue->Flush();
+        if (entry.fd != queue->fd() || entry.revents == 0) continue;
+        queue->Flush();
+        drop_at_.reset();
       }
     }
   }
@@ -219,11 +222,13 @@ class Group {
   }
 
   int MillisecondsLeft() const {
-    if (!deadline_ && !note_at_) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        std::min(deadline_.value_or(Clock::time_point::max()),
-                 note_at_.value_or(Clock::time_point::max())) -
-        Clock::now());
+    if (!deadline_ && !note_at_ && !drop_at_) return -1;
+    constexpr Clock::time_point kNever = Clock::time_point::max();
+    const Clock::time_point next =
+        std::min({deadline_.value_or(kNever), note_at_.value_or(kNever),
+                  drop_at_.value_or(kNever)});
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
     return static_cast<int>(
         std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
   }
@@ -368,6 +373,20 @@ class Group {
     told_to_stop_ = true;
   }
 
+  // Drops output that nobody has read for a while, once a stop was requested:
+  // processes that wait for their output to be read would never stop.
+  void CheckReaders() {
+    if (handed_on_.empty() || out_.waiting() + err_.waiting() == 0) {
+      drop_at_.reset();
+    } else if (!drop_at_) {
+      drop_at_ =
+          Clock::now() + absl::ToChronoNanoseconds(options_.reader_patience);
+    } else if (Clock::now() >= *drop_at_) {
+      out_.Drop();
+      err_.Drop();
+    }
+  }
+
   // Signals the process groups, which include processes that the children
   // started.
   void KillAll(int signal) {
@@ -406,6 +425,7 @@ class Group {
   int first_failure_ = -1;    // index in children_; -1: none
   std::string ended_before_;  // for the words about the first failure
   std::optional<Clock::time_point> deadline_;
+  std::optional<Clock::time_point> drop_at_;  // for output without a reader
   bool told_to_stop_ = false;
   std::optional<Clock::time_point> note_at_;  // time of NoteEarlyEnds()
 };

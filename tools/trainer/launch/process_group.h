@@ -39,6 +39,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/trainer/launch/child_process.h"
+#include "tools/trainer/terminal/output_writer.h"
 
 namespace troupe::tools {
 
@@ -55,6 +56,9 @@ struct GroupOptions {
   bool runs_trainer = true;
   absl::Duration patience = absl::Seconds(5);       // before SIGTERM
   absl::Duration last_patience = absl::Seconds(5);  // then before SIGKILL
+  // Time after which output that nobody reads is dropped, once a signal was
+  // forwarded.
+  absl::Duration reader_patience = absl::Milliseconds(kReaderPatienceMsMax);
   bool colored = false;
   // Whether process 0 may draw a progress line on a terminal, which must be
   // erased before lines of other processes.

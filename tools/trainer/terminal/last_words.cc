@@ -1,5 +1,6 @@
 #include "tools/trainer/terminal/last_words.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,11 +10,14 @@
 #include <thread>
 
 #include "tools/trainer/terminal/exit_codes.h"
+#include "tools/trainer/terminal/output_writer.h"
 
 namespace troupe::tools {
 namespace {
 
 void Say(const char* what) {
+  pollfd entry = {STDERR_FILENO, POLLOUT, 0};
+  if (poll(&entry, 1, kReaderPatienceMsMax) == 0) return;  // has no reader
   std::fprintf(stderr,
                "trainer: ended by an exception: %s; where memory ran out, "
                "raise its limit (ulimit -v) or use fewer ranks\n",
