@@ -75,6 +75,8 @@ class SaveRound {
   bool CanWrite() const { return HasSnapshots() && !folder_.empty(); }
   bool CanCommit() const { return CanWrite() && shards_left_ == 0; }
 
+  bool ShardIsSaved(int shard) const { return saved_[shard]; }
+
   // Returns "2 of 3 shards of step 100 are written, not 1", for the error
   // message of a checkpoint that makes no progress.
   std::string ToString() const {

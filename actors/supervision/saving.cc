@@ -26,9 +26,8 @@ bool Saving::IsOverdue() const {
          !active() && Now() - saved_at_ >= ActorTimeout(options.every_time);
 }
 
-void Saving::Begin(std::int64_t step,
-                   const std::optional<EvaluationState>& evaluations) {
-  evaluations_ = evaluations;
+void Saving::Begin(std::int64_t step) {
+  knows_evaluations_ = false;
   const pipeline::Mesh& mesh = process_->plan->mesh;
   asked_.clear();
   for (int rank = 0; rank < mesh.size(); ++rank) {
@@ -90,7 +89,20 @@ void Saving::WriteShardsIfReady() {
 void Saving::OnShardSaved(const ShardSaved& saved) {
   if (!round_.ShardSaved(saved.step, saved.summary)) return;
   last_sign_ = Now();
-  if (!round_.CanCommit()) return;
+  CommitIfReady();
+}
+
+void Saving::SetEvaluations(std::int64_t step,
+                            const std::optional<EvaluationState>& evaluations) {
+  if (!active() || step != round_.step() || knows_evaluations_) return;
+  evaluations_ = evaluations;
+  knows_evaluations_ = true;
+  CommitIfReady();
+}
+
+void Saving::CommitIfReady() {
+  if (!round_.CanCommit() || !knows_evaluations_) return;
+  last_sign_ = Now();
   CommitCheckpoint commit;
   commit.generation = process_->generation;
   commit.step = round_.step();
@@ -98,6 +110,15 @@ void Saving::OnShardSaved(const ShardSaved& saved) {
   commit.shards = round_.summaries();
   commit.evaluations = BitsOf(evaluations_);
   self_->send(crew_->checkpointers.front(), std::move(commit));
+}
+
+void Saving::OnLost(int begin, int end) {
+  if (!active()) return;
+  for (int stage = 0; stage < round_.shards(); ++stage) {
+    const int holder = HolderOf(stage);
+    given_up_ = given_up_ || (holder >= begin && holder < end &&
+                              !round_.ShardIsSaved(stage));
+  }
 }
 
 bool Saving::OnCheckpointSaved(const CheckpointSaved& saved) {

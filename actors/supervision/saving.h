@@ -4,11 +4,16 @@
 //
 //   Saving saving;
 //   saving.Init(self, process, crew);
-//   if (saving.IsOverdue()) saving.Begin(step, evaluations);
+//   if (saving.IsOverdue()) saving.Begin(step);
 //   bool ranks_may_go_on = saving.OnSnapshotTaken(taken);
 //   saving.OnCheckpointOpened(opened);
 //   saving.OnShardSaved(shard);
+//   saving.SetEvaluations(step, evaluations);
 //   bool is_whole = saving.OnCheckpointSaved(saved);      // at saved.path
+//
+// The checkpoint gets its final name once its shards are written and the
+// evaluation of its step is known, so that an evaluation that fails costs no
+// checkpoint.
 //
 // A report for another step is ignored, and returns false. The caller drops
 // messages of another generation.
@@ -49,14 +54,19 @@ class Saving {
   bool IsOverdue() const;
   // Returns the step of the last copies, or -1.
   std::int64_t snapshot_step() const { return snapshot_step_; }
+  // Whether a checkpoint is in progress that waits for no evaluation.
+  bool IsWorking() const { return active() && !AwaitsEvaluation(); }
   // Returns the time of the checkpoint's last progress, or of Begin().
   TimePoint last_sign() const { return last_sign_; }
   // Returns SaveRound::ToString().
   std::string ToString() const { return round_.ToString(); }
 
-  // Starts a checkpoint. `evaluations` is for its TrainerState.
-  void Begin(std::int64_t step,
-             const std::optional<EvaluationState>& evaluations);
+  // Starts a checkpoint.
+  void Begin(std::int64_t step);
+  // Sets the state for the TrainerState of the checkpoint in progress. It has
+  // no effect a second time, and if that checkpoint is of another step.
+  void SetEvaluations(std::int64_t step,
+                      const std::optional<EvaluationState>& evaluations);
   // Returns true once: for the report that completes the copies.
   bool OnSnapshotTaken(const SnapshotTaken& taken);
   void OnCheckpointOpened(const CheckpointOpened& opened);
@@ -64,7 +74,20 @@ class Saving {
   // Returns whether this was the checkpoint in progress, which ends.
   bool OnCheckpointSaved(const CheckpointSaved& saved);
 
+  // Whether the checkpoint in progress can be completed after the job has
+  // failed: all copies are made.
+  bool CanFinish() const { return HasSnapshots() && !given_up_; }
+  // Notes that the ranks [begin, end) have ended, whose copies are lost unless
+  // they are written.
+  void OnLost(int begin, int end);
+  // Notes that the checkpoint in progress cannot be completed.
+  void GiveUp() { given_up_ = true; }
+
  private:
+  bool AwaitsEvaluation() const {
+    return round_.CanCommit() && !knows_evaluations_;
+  }
+  void CommitIfReady();
   TimePoint Now() const { return self_->clock().now(); }
   void WriteShardsIfReady();
   // Returns the rank that saves a stage.
@@ -77,6 +100,8 @@ class Saving {
   SaveRound round_;
   std::vector<int> asked_;  // ranks that the round waits for
   std::optional<EvaluationState> evaluations_;  // state at the round's step
+  bool knows_evaluations_ = false;              // whether it is set
+  bool given_up_ = false;
   TimePoint last_sign_;
   TimePoint saved_at_;  // time of the last copies, or of the start
   std::int64_t snapshot_step_ = -1;

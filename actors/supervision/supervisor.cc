@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "actors/caf/actor_timeout.h"
-#include "actors/caf/status_error.h"
 #include "actors/protocol/strand_guard.h"
 
 namespace troupe::actors {
@@ -43,6 +40,10 @@ std::int64_t SupervisorState::Committed() const {
 
 bool SupervisorState::IsCurrent(std::int32_t generation) const {
   return generation == process_->generation && doing_ < Doing::kFailing;
+}
+
+bool SupervisorState::MaySave(std::int32_t generation) const {
+  return generation == process_->generation && doing_ != Doing::kEnded;
 }
 
 void SupervisorState::OnBegin() {
@@ -151,10 +152,14 @@ void SupervisorState::AtBoundary() {
   if (hooks != nullptr && hooks->at_boundary) hooks->at_boundary(Committed());
   doing_ = Doing::kSteps;
   const bool evaluate = EvaluationDue();
-  if (CheckpointDue() && !(evaluate && track_->active())) {
+  const bool save = CheckpointDue();
+  // Otherwise OnCheckpointSaved() calls again once the previous is written.
+  if (save && !saving_.active()) saving_.Begin(Committed());
+  if (!evaluate || !track_->active()) {
+    saving_.SetEvaluations(Committed(), EvaluationsNow());
+  }
+  if (save) {
     doing_ = Doing::kSaving;
-    // Otherwise OnCheckpointSaved() calls again once the previous is written.
-    if (!saving_.active()) saving_.Begin(Committed(), EvaluationsNow());
   } else if (evaluate) {
     BeginEvaluation();
   } else if (AtEnd() && saving_.active()) {
@@ -213,24 +218,21 @@ void SupervisorState::OnSnapshotTaken(const SnapshotTaken& taken) {
 }
 
 void SupervisorState::OnCheckpointOpened(const CheckpointOpened& opened) {
-  if (IsCurrent(opened.generation)) saving_.OnCheckpointOpened(opened);
+  if (MaySave(opened.generation)) saving_.OnCheckpointOpened(opened);
 }
 
 void SupervisorState::OnShardSaved(const ShardSaved& saved) {
-  if (IsCurrent(saved.generation)) saving_.OnShardSaved(saved);
+  if (MaySave(saved.generation)) saving_.OnShardSaved(saved);
 }
 
 void SupervisorState::OnCheckpointSaved(const CheckpointSaved& saved) {
-  if (!IsCurrent(saved.generation) || !saving_.OnCheckpointSaved(saved)) return;
+  if (!MaySave(saved.generation) || !saving_.OnCheckpointSaved(saved)) return;
   last_sign_ = self_->clock().now();
   result_.checkpoint = saved.path;
   reports_.Add(CheckpointReport{saved.step, saved.path});
   SendReports();
-  if (after_saving_) {
-    Judge(*after_saving_);
-  } else if (doing_ == Doing::kSaving) {
-    AtBoundary();
-  }
+  if (doing_ == Doing::kSaving) AtBoundary();
+  EndIfRipe();
 }
 
 void SupervisorState::SendReports() {
@@ -253,166 +255,6 @@ void SupervisorState::OnHalt() {
   if (!begun_) return;
   // Every rank finishes what was granted; OnProgress then ends the job.
   if (doing_ == Doing::kSteps && Committed() == granted_) AtBoundary();
-}
-
-void SupervisorState::Watch() {
-  const TimePoint since =
-      saving_.active() ? std::min(last_sign_, saving_.last_sign()) : last_sign_;
-  const auto left =
-      since + ActorTimeout(process_->spec->timeout) - self_->clock().now();
-  self_->delayed_send(self_, std::max(left, TimePoint::duration(1)),
-                      watch_atom::value);
-}
-
-std::string SupervisorState::WhereRanksStand() const {
-  std::string where;
-  for (std::size_t rank = 0; rank < done_.size(); ++rank) {
-    absl::StrAppend(&where, rank ? ", " : "", "rank ", rank, " has done ",
-                    done_[rank]);
-  }
-  return absl::StrCat(where, " of ", granted_, " granted steps");
-}
-
-void SupervisorState::OnWatch() {
-  if (doing_ >= Doing::kFailing) return;
-  const TimePoint now = self_->clock().now();
-  const auto timeout = ActorTimeout(process_->spec->timeout);
-  const std::string how_long = absl::FormatDuration(process_->spec->timeout);
-  // Ranks that wait for the observer or for a checkpoint are not silent.
-  if (reports_.full() || (doing_ == Doing::kSaving && saving_.HasSnapshots())) {
-    last_sign_ = now;
-  }
-  if (saving_.active() && now - saving_.last_sign() >= timeout) {
-    Fail(-1, "checkpointer",
-         absl::DeadlineExceededError(absl::StrCat(
-             "no progress for ", how_long, " (", saving_.ToString(), ")")));
-  } else if (now - last_sign_ >= timeout) {
-    Fail(-1, "supervisor",
-         absl::DeadlineExceededError(absl::StrCat(
-             "no progress for ", how_long, " (", WhereRanksStand(), ")")));
-  } else {
-    Watch();
-  }
-}
-
-void SupervisorState::OnDown(const caf::down_msg& down) {
-  // A process is lost, or has left. The coordinator reports which, and why; a
-  // failure from here would come sooner, but with less information.
-  if (process_->roster != nullptr &&
-      (!down.reason || down.reason == caf::exit_reason::user_shutdown ||
-       down.reason == caf::exit_reason::remote_link_unreachable)) {
-    return;
-  }
-  absl::Status status = FromError(self_->system(), down.reason);
-  if (status.ok()) status = absl::InternalError("ended before the job");
-  for (std::size_t rank = 0; rank < crew_->ranks.size(); ++rank) {
-    if (down.source != crew_->ranks[rank]) continue;
-    Fail(static_cast<int>(rank), "rank", status);
-    return;
-  }
-  Fail(-1, down.source == crew_->reporter ? "observer" : "checkpointer",
-       status);
-}
-
-void SupervisorState::Fail(int rank, const std::string& actor,
-                           const absl::Status& status) {
-  OnFailure(MakeFailure(process_->generation, rank, actor, status));
-}
-
-void SupervisorState::OnFailure(const Failure& failure) {
-  if (failure.generation != process_->generation) return;
-  if (doing_ == Doing::kFailing) {
-    verdict_->Add(failure);
-    EndIfRipe();
-  }
-  if (doing_ >= Doing::kFailing) return;
-  if (!begun_) {
-    if (!early_failure_) early_failure_ = failure;
-    return;
-  }
-  if (WaitsForCheckpoint(failure)) return;
-  // The checkpoint cannot be saved either: the first failure counts.
-  Judge(after_saving_ ? *after_saving_ : failure);
-}
-
-bool SupervisorState::WaitsForCheckpoint(const Failure& failure) {
-  const bool of_strand = failure.actor == "compute" ||
-                         failure.actor == "comm" || failure.actor == "loader";
-  if (!of_strand || failure.process >= 0) return false;
-  if (after_saving_) return true;  // a peer that fails for the same reason
-  if (doing_ != Doing::kEvaluating || !saving_.active() ||
-      !saving_.HasSnapshots()) {
-    return false;
-  }
-  after_saving_ = failure;
-  doing_ = Doing::kSaving;
-  return true;
-}
-
-void SupervisorState::Judge(const Failure& failure) {
-  // An incomplete crew has no ranks that wait for each other.
-  if (!CrewIsComplete() || !HeldVerdict::IsFor(failure)) {
-    End(StatusOf(failure));
-    return;
-  }
-  doing_ = Doing::kFailing;
-  verdict_.emplace(failure, static_cast<int>(crew_->ranks.size()),
-                   process_->roster.get(), self_->clock().now());
-  OnAsk();
-}
-
-void SupervisorState::OnAsk() {
-  EndIfRipe();
-  if (doing_ != Doing::kFailing) return;
-  for (int rank : verdict_->ToAsk()) {
-    self_->send(crew_->ranks[rank], AskWaits{process_->generation});
-  }
-  self_->delayed_send(self_, HeldVerdict::kAskEvery, ask_atom::value);
-}
-
-void SupervisorState::OnRankWaits(const RankWaits& answer) {
-  if (answer.generation != process_->generation) return;
-  if (doing_ != Doing::kFailing) return;
-  verdict_->Add(answer);
-  EndIfRipe();
-}
-
-void SupervisorState::EndIfRipe() {
-  if (doing_ != Doing::kFailing) return;
-  if (verdict_->ripe(self_->clock().now())) End(verdict_->ToStatus());
-}
-
-void SupervisorState::OnException(const absl::Status& status) {
-  if (doing_ == Doing::kEnded) {
-    // End() itself has thrown, so the reporter may not set the outcome.
-    process_->outcome.Set(status);
-  } else {
-    doing_ = Doing::kSteps;  // a held failure is no longer waited for
-    Fail(/*rank=*/-1, "supervisor", status);
-  }
-}
-
-void SupervisorState::End(absl::StatusOr<JobResult> result) {
-  if (doing_ == Doing::kEnded) return;
-  doing_ = Doing::kEnded;
-  EndRank end;
-  end.generation = process_->generation;
-  end.code = result.status().raw_code();
-  end.message = std::string(result.status().message());
-  // Actors of other processes are null if the crew never was complete.
-  for (const RankActor& rank : crew_->ranks) {
-    if (rank != nullptr) self_->send(rank, end);
-  }
-  for (const CheckpointerActor& each : crew_->checkpointers) {
-    if (each != nullptr) {
-      caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
-    }
-  }
-  // The reporter sets the outcome once it has delivered all reports.
-  self_->send(crew_->reporter,
-              FinishReports{reports_.Take(), std::move(result)});
-  *crew_ = Crew();
-  self_->quit();
 }
 
 SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,

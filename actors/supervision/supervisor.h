@@ -29,10 +29,10 @@
 // is due by time, the last granted step becomes a boundary: one clock decides
 // for all ranks.
 //
-// If the job keeps the best checkpoint, or may stop early, an evaluation runs
-// before the checkpoint of the same step, and the checkpoint contains its
-// result (evaluation_track.h). A job that stops early ends at a boundary, as if
-// its steps were done.
+// If the job keeps the best checkpoint, or may stop early, the checkpoint of a
+// step contains the result of its evaluation (evaluation_track.h): the copies
+// are made first, and the checkpoint gets its name after the evaluation. A job
+// that stops early ends at a boundary, as if its steps were done.
 //
 // The first failure becomes the outcome. It ends every rank, which aborts its
 // collectives, so that no rank waits for one that has ended. Silence is a
@@ -40,7 +40,9 @@
 // says how many steps each rank has done; likewise if a checkpoint makes no
 // progress. A failure that says that a process or rank is lost, silent or late
 // is held for a moment, until the ranks have reported which ranks they wait for
-// (held_verdict.h).
+// (held_verdict.h). A checkpoint whose copies are all made is completed before
+// the job ends by a failure, unless that makes it impossible: the failure
+// belongs to a later step, or to an evaluation.
 //
 // The reporter calls the observer (reporter.h). An observer that falls far
 // behind delays the grants, and so the job, but no report is lost.
@@ -107,11 +109,15 @@ class SupervisorState {
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
   // kSaving: the ranks are stopped, to copy their shards or because an earlier
-  // checkpoint is still being written. kFailing: a failure is held.
+  // checkpoint is still being written. kFailing: the job has failed; the
+  // failure is held, or a checkpoint completed.
   enum class Doing { kSteps, kEvaluating, kSaving, kFailing, kEnded };
 
   // Whether a message is of this generation, and the job has not failed.
   bool IsCurrent(std::int32_t generation) const;
+  // Whether a checkpointer's message is of this generation, and the job has not
+  // ended.
+  bool MaySave(std::int32_t generation) const;
   // Whether `message`, which reports `what`, is current and from a rank of the
   // job. Fails the job if it has no such rank.
   template <typename Message>
@@ -132,12 +138,11 @@ class SupervisorState {
   double Seconds() const;  // since the job started
   void GrantSteps();
   void ReportSteps(const Progress& progress);
-  // Ends the job because of `failure`, or holds it until ranks have told what
-  // they wait for.
+  // Makes the decision on the first failure, or holds it until ranks have told
+  // what they wait for.
   void Judge(const Failure& failure);
-  // Returns whether the failure is kept until the checkpoint in progress is
-  // saved: a failing evaluation must not cost the checkpoint of its step.
-  bool WaitsForCheckpoint(const Failure& failure);
+  // Tells `saving_` which copies the failure destroys.
+  void NoteLosses(const Failure& failure);
   // Called when all ranks have reached a boundary: starts the evaluation or
   // checkpoint that is due, ends the job, or grants further steps.
   void AtBoundary();
@@ -145,6 +150,8 @@ class SupervisorState {
   void Watch();
   std::string WhereRanksStand() const;
   void SendReports();
+  // Ends a job that has failed, once the decision is made and no checkpoint is
+  // left to complete.
   void EndIfRipe();
   void End(absl::StatusOr<JobResult> result);
   bool CheckpointDue() const;
@@ -171,9 +178,8 @@ class SupervisorState {
   // first failure that arrives until then is kept.
   bool begun_ = false;
   std::optional<Failure> early_failure_;
-  std::optional<HeldVerdict> verdict_;  // set in kFailing
-  // Failure of an evaluation that ends the job once a checkpoint is saved.
-  std::optional<Failure> after_saving_;
+  std::optional<HeldVerdict> verdict_;    // set in kFailing
+  std::optional<absl::Status> decision_;  // in kFailing: how the job will end
   bool halted_ = false;
   std::int64_t evaluated_at_ = -1;
 

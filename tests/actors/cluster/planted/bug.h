@@ -35,7 +35,7 @@ enum class Bug {
   kStaleEndIsTaken,
   kAgentBlamesProcess0,
   kLateCrewLivesOn,
-  // The supervisor: supervisor.cc, held_verdict.cc and saving.cc of
+  // The supervisor: supervisor_end.cc, held_verdict.cc and saving.cc of
   // actors/supervision.
   kWhoeverLeavesHasFailed,
   kVictimIsBlamed,

@@ -41,9 +41,10 @@ enum class Bug {
   kOwnReplicaOnly,
   kNeverIdle,
   kLooksOnce,
-  // The supervisor: actors/supervision/supervisor.cc.
+  // The supervisor: actors/supervision/supervisor.cc, supervisor_end.cc.
   kFastestRankCounts,
   kOneEvaluationIsMissing,
+  kFailureEndsTheCheckpoint,
   kEnd,
 };
 

@@ -9,6 +9,7 @@
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
 #include "nn/optim/sgd.h"
+#include "tests/actors/sim/lost_work.h"
 #include "tests/actors/sim/planted/bug.h"
 #include "tests/actors/sim/planted/hunt.h"
 #include "tests/actors/sim/simulated_run.h"
@@ -97,6 +98,8 @@ struct Case {
   JobSpec (*job)();
   // Part of the fault that the check reports.
   const char* found;
+  // Returns the fault of a job of its own; null: `job` is compared with itself.
+  std::string (*fault)(std::uint64_t seed) = nullptr;
 };
 
 #define TROUPE_CASE(bug, job, found) \
@@ -128,6 +131,8 @@ constexpr Case kCases[] = {
     TROUPE_CASE(LooksOnce, Wide, "no progress for 1m"),
     TROUPE_CASE(FastestRankCounts, Launched, "not updated exactly once"),
     TROUPE_CASE(OneEvaluationIsMissing, Evaluating, "no progress for 1m"),
+    {Bug::kFailureEndsTheCheckpoint, "FailureEndsTheCheckpoint", nullptr,
+     "the checkpoint of step 2 is lost", LostByAFailingStep},
 };
 
 SimulatedRun RunCase(const Case& c, std::uint64_t seed) {
@@ -140,6 +145,11 @@ class PlantedBugsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(PlantedBugsTest, IsFound) {
   const Case& c = GetParam();
+  if (c.fault != nullptr) {
+    ASSERT_EQ(c.fault(0), "");
+    ExpectFound(c.bug, c.name, c.found, c.fault);
+    return;
+  }
   const SimulatedRun sound = RunCase(c, 0);
   ASSERT_EQ(sound.check, absl::OkStatus());
   ASSERT_EQ(Difference(RunCase(c, 1), sound), "");
