@@ -12,6 +12,7 @@
 #include "actors/launchers/half_launched.h"
 #include "actors/launchers/slurm_lists.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "base/fnv_hash.h"
 
 namespace troupe::actors {
@@ -45,9 +46,9 @@ absl::StatusOr<Position> ReadPosition(const Variables& environment,
   TROUPE_ASSIGN_OR_RETURN(position.index, environment.Number(index_name));
   TROUPE_ASSIGN_OR_RETURN(position.count, environment.Number(count_name));
   if (position.index < position.count) return position;
-  return absl::InvalidArgumentError(
-      absl::StrCat(environment.Show(index_name), " contradicts ",
-                   environment.Show(count_name), ": numbers begin with 0"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      environment.Show(index_name), " must be below ",
+      environment.Show(count_name), ", since numbers begin with 0"));
 }
 
 absl::Status ReadProcess(const Variables& environment,
@@ -72,7 +73,7 @@ absl::Status ReadLocal(const Variables& environment,
   placement.local_processes = position.count;
   if (position.count <= placement.processes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(environment.Show(count_name), " contradicts ",
+      absl::StrCat(environment.Show(count_name), " must be at most the ",
                    placement.processes, " processes in all"));
 }
 
@@ -219,7 +220,8 @@ absl::StatusOr<ForeignPlacement> ReadSlurm(const Variables& environment) {
     return absl::InvalidArgumentError(
         absl::StrCat(environment.Show("SLURM_LOCALID"), " contradicts ",
                      environment.Show("SLURM_STEP_TASKS_PER_NODE"), " and ",
-                     environment.Show("SLURM_NODEID")));
+                     environment.Show("SLURM_NODEID"),
+                     "; start the run by srun, which sets them"));
   }
   placement.meeting = Meeting::kAddress;
   TROUPE_ASSIGN_OR_RETURN(placement.master, MasterOfSlurm(environment));
@@ -353,7 +355,8 @@ bool Started(const Variables& environment, const Numbers& numbers) {
 absl::StatusOr<std::optional<ForeignPlacement>> FoundBy(
     const char* launcher, absl::StatusOr<ForeignPlacement> found) {
   if (!found.ok()) {
-    return absl::InvalidArgumentError(
+    return base::WithMessage(
+        found.status(),
         absl::StrCat("launched by ", launcher, ": ", found.status().message()));
   }
   found->placement.found_by = launcher;

@@ -36,7 +36,7 @@ struct ForeignPlacement {
   // none, or one that options may replace.
   std::string master_from;
   // Advice to the user if no address is known.
-  std::string no_master;
+  std::string no_master = "add --master=host:port with the host of process 0";
 };
 
 // Returns the innermost launcher; none if there is no launcher.

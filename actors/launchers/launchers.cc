@@ -44,7 +44,7 @@ class Said {
   static absl::Status Contradiction(const std::string& a,
                                     const std::string& b) {
     return absl::InvalidArgumentError(
-        absl::StrCat(a, " contradicts ", b, "; take one of them away"));
+        absl::StrCat(a, " contradicts ", b, "; remove one of the two"));
   }
 
   bool Has(const std::string& option) const { return values_.Has(option); }
@@ -164,7 +164,8 @@ absl::Status ReadNumbers(const Said& said, ForeignPlacement& found) {
   if (placement.process >= placement.processes) {
     return absl::InvalidArgumentError(absl::StrCat(
         said.Has("--process") ? said.Show("--process") : found.process_from,
-        " contradicts ", said.Show("--processes"), ": numbers begin with 0"));
+        " must be below ", said.Show("--processes"),
+        ", since numbers begin with 0"));
   }
   if (!has_process || placement.found_by == kOwnLauncher ||
       !found.processes_from.empty()) {
@@ -234,9 +235,7 @@ absl::StatusOr<Placement> FindPlacement(const Variables& environment,
   } else if (placement.meeting == Meeting::kNone) {
     return absl::InvalidArgumentError(absl::StrCat(
         placement.processes, " processes, and no address where they meet; ",
-        found.no_master.empty()
-            ? "add --master=host:port with the host of process 0"
-            : found.no_master));
+        found.no_master));
   }
   return placement;
 }

@@ -29,7 +29,9 @@ absl::StatusOr<std::string> FirstHost(absl::string_view hosts) {
   }
   if (first.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", hosts, "\" is no list of Slurm's hosts"));
+        absl::StrCat("\"", hosts,
+                     "\" is no list of Slurm's hosts; "
+                     "write it as n[01-04,9],m3"));
   }
   return first;
 }
@@ -46,14 +48,17 @@ absl::StatusOr<int> TasksOnNode(absl::string_view counts, int node) {
         (repeats &&
          !absl::SimpleAtoi(absl::StripSuffix(parts.second, ")"), &times))) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", counts, "\" is no list of counts of Slurm's"));
+          absl::StrCat("\"", counts,
+                       "\" is no list of counts of Slurm's; "
+                       "write it as 2(x3),1"));
     }
     if (times < 1 || times > kNodesMax - nodes) break;
     nodes += times;
     if (node < nodes) return tasks;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", counts, "\" has ", nodes, " nodes, and none with number ", node));
+      "\"", counts, "\" has ", nodes,
+      " nodes; the number of a node must be below that, not ", node));
 }
 
 }  // namespace troupe::actors

@@ -26,6 +26,9 @@ using Clock = std::chrono::steady_clock;
 
 // Kinds of requests; kValidate begins every connection.
 constexpr char kValidate = 0, kSet = 1, kGet = 3, kWait = 6;
+// Advice on a server that does not answer as torchrun's store does.
+constexpr char kCheckAddress[] =
+    "let MASTER_ADDR and MASTER_PORT be those of torchrun";
 constexpr std::uint32_t kMagic = 0x3C85F7CE;
 constexpr char kStopWaiting = 0;  // answer to kWait
 
@@ -115,7 +118,7 @@ class Connection {
     if (size > kAddressBytesMax) {
       return absl::DataLossError(absl::StrCat(
           name_, " answers with ", size, " bytes where an address has ",
-          kAddressBytesMax, " at most; is it torchrun's?"));
+          kAddressBytesMax, " at most; ", kCheckAddress));
     }
     return Read(size);
   }
@@ -193,8 +196,8 @@ absl::Status PublishAddress(const TorchrunStore& store,
   TROUPE_RETURN_IF_ERROR(connection.Write(request));
   TROUPE_ASSIGN_OR_RETURN(const std::string stored, connection.ReadString());
   if (stored == own.ToString()) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(connection.name(), " does not keep what it is given"));
+  return absl::DataLossError(absl::StrCat(
+      connection.name(), " does not keep what it is given; ", kCheckAddress));
 }
 
 absl::StatusOr<base::HostPort> WaitAddress(const TorchrunStore& store) {
@@ -214,7 +217,7 @@ absl::StatusOr<base::HostPort> WaitAddress(const TorchrunStore& store) {
   if ((*answer)[0] != kStopWaiting) {
     return absl::DataLossError(
         absl::StrCat(connection.name(), " answers a wait with byte ",
-                     static_cast<int>((*answer)[0]), "; is it torchrun's?"));
+                     static_cast<int>((*answer)[0]), "; ", kCheckAddress));
   }
   request.assign(1, kGet);
   AppendString(&request, store.key);

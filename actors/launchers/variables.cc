@@ -19,7 +19,8 @@ std::string Variables::Show(const std::string& name) const {
 absl::StatusOr<int> Variables::Number(const std::string& name) const {
   constexpr int kNumberMax = 1'000'000;
   if (!Has(name)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is not set"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " is not set; set it, or unset the launcher's other variables"));
   }
   int number = 0;
   if (!absl::SimpleAtoi(Text(name), &number) || number < 0 ||

@@ -32,5 +32,5 @@ if env $variables JOB_COMPLETION_INDEX=2 "$trainer" train \
   echo "a pod too many was not refused"
   exit 1
 fi
-grep -q 'JOB_COMPLETION_INDEX=2 contradicts TROUPE_PROCESSES=2' "$out" ||
+grep -q 'JOB_COMPLETION_INDEX=2 must be below TROUPE_PROCESSES=2' "$out" ||
   { cat "$out"; exit 1; }

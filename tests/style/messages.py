@@ -5,14 +5,15 @@
     messages.py FILE...        # prints the findings of these files
 
 Reads the calls in FOLDERS that make an absl::Status with a text, and of each text
-the literals; a value between them is written {}. A text must have a value, which
-names the file, key or sample, and an advice: a clause behind a semicolon that
-begins with a verb of ADVICE ("; convert or remove it"), or the word "must". A
-machine cannot tell whether the advice helps; a reviewer must.
+the literals; a value between them is written {}. A text must name the file, key or
+sample: by a value, or by an option, a key or a variable that is written out. And it
+must have an advice: a clause behind a semicolon or a colon that begins with a verb
+of ADVICE ("; convert or remove it"), the word "must", or a value at its end that
+the text calls an advice ("; {}") or an example (", such as {}"). A machine cannot
+tell whether the advice helps; a reviewer must.
 
-Texts without a word of their own were made elsewhere, and are checked there.
-message_exceptions.txt has the number of texts of a file that break the rule; it
-may only shrink.
+Texts without a word of their own were made elsewhere, and are checked there. So are
+those that end in the message of another status, to which they add a place.
 """
 
 import re
@@ -21,7 +22,6 @@ import sys
 import by_hand
 
 FOLDERS = ("actors/launchers/", "data/", "tools/")
-EXCEPTIONS = "tests/style/message_exceptions.txt"
 
 ADVICE = """add allow ask build call check choose close compare connect convert copy count
 create cut declare decode delete download export extract fetch fill fix format free
@@ -36,8 +36,11 @@ CALL = re.compile(
     r"|ErrorAt|FieldError\s*<[\w:&,\s.]*>)\s*\(")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
-ADVISES = re.compile(r"[;,] (?:or |then |first )*(?:%s)\b|\bmust\b" %
-                     "|".join(ADVICE))
+ADVISES = re.compile(r"[;,:] (?:or |then |first )*(?:%s)\b|\bmust\b"
+                     r"|; \{\}$|, such as \{\}$" % "|".join(ADVICE))
+# A value; or the name of an option, a key or a variable.
+NAMES = re.compile(r"\{\}|--[a-z]|\b[a-z_]+\.[a-z_]+\b|\b[A-Z]+_[A-Z_]+\b")
+WRAPS = re.compile(r"\bmessage\(\)[\s)]*$")
 
 
 def _without_comments(text):
@@ -74,7 +77,7 @@ def _message(arguments):
     for literal in STRING.finditer(arguments):
         message += value(arguments[at:literal.start()]) + literal.group(1)
         at = literal.end()
-    if not re.search(r"\w", message.replace("{}", "")):
+    if not re.search(r"\w", message.replace("{}", "")) or WRAPS.search(arguments):
         return ""
     return message + value(arguments[at:])
 
@@ -90,7 +93,7 @@ def texts(lines):
 
 def _missing(message):
     missing = []
-    if "{}" not in message:
+    if not NAMES.search(message):
         missing.append("names no file, key or sample")
     if not ADVISES.search(message):
         missing.append("does not say what to do")
@@ -106,36 +109,12 @@ def findings(file):
                 message, missing)
 
 
-def _exceptions(tree):
-    """Returns {path: (line of the list, number of texts)}."""
-    allowed = {}
-    for file in tree.files:
-        if file.path != EXCEPTIONS:
-            continue
-        for number, line in file.numbered():
-            if line.strip() and not line.startswith("#"):
-                path, count = line.split()
-                allowed[path] = (number, int(count))
-    return allowed
-
-
 def messages(tree):
-    allowed = _exceptions(tree)
+    """Yields (path, line number, sentence) of the files below FOLDERS."""
     for file in tree.files:
-        if not file.path.startswith(FOLDERS) or not file.path.endswith(
-                (".h", ".cc")):
-            continue
-        found = list(findings(file))
-        line, count = allowed.pop(file.path, (0, 0))
-        if len(found) > count:
-            for number, sentence in found:
+        if file.path.startswith(FOLDERS) and file.path.endswith((".h", ".cc")):
+            for number, sentence in findings(file):
                 yield file.path, number, sentence
-        elif len(found) < count:
-            yield EXCEPTIONS, line, (
-                "%s has %d such errors now; lower its number, or delete the line "
-                "at 0" % (file.path, len(found)))
-    for path, (line, _) in allowed.items():
-        yield EXCEPTIONS, line, "no file %s; delete the line" % path
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ set -euo pipefail
 . tests/tools/trainer_lib.sh
 
 # Usage and configuration: 2, and nothing has been started.
-fails_with 2 'trainer: unknown command foo; "trainer help" shows what there is' \
+fails_with 2 'trainer: unknown command foo; run "trainer help" for a list' \
   foo
 fails_with 2 'trainer: cannot read no.toml: No such file or directory; check the path' \
   train --config=no.toml

@@ -4,7 +4,7 @@ set -euo pipefail
 . tests/tools/trainer_lib.sh
 
 # What every process would refuse is said once.
-fails_with 2 'trainer: unknown option --rank=4; "trainer train --help" lists all' \
+fails_with 2 'trainer: unknown option --rank=4; run "trainer train --help" for a list' \
   launch --nproc-per-node=2 -- train --rank=4
 fails_with 2 'trainer: how many processes is not said; write --nproc-per-node=2' \
   launch -- train --config=tiny.toml

@@ -22,7 +22,10 @@ absl::StatusOr<std::unique_ptr<Peer>> Peer::Start(
     const std::vector<std::string>& arguments) {
   for (const std::string& path : {python, script}) {
     if (!std::filesystem::exists(path)) {
-      return absl::NotFoundError(absl::StrCat("there is no ", path));
+      return absl::NotFoundError(absl::StrCat(
+          "there is no ", path,
+          "; set --python to a Python with PyTorch, and start the benchmark in "
+          "the root of the tree"));
     }
   }
   std::vector<std::string> words = {python, script};

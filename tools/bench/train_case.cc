@@ -158,7 +158,7 @@ absl::StatusOr<actors::JobSpec> MakeTrainJob(
     if (c.name == name) return MakeJob(c, ranks, settings);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no case ", name, "; there are ",
+      absl::StrCat("there is no case ", name, "; choose one of ",
                    absl::StrJoin(TrainCaseNames(), ", ")));
 }
 

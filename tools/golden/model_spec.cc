@@ -1,6 +1,7 @@
 #include "tools/golden/model_spec.h"
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -34,7 +35,9 @@ class Fields {
       *value = found->get<T>();
     } catch (const json::exception&) {
       status_.Update(absl::InvalidArgumentError(
-          absl::StrCat(kind_, ": ", key, " cannot be ", found->dump())));
+          absl::StrCat(kind_, ": ", key, " must be ",
+                       std::is_same_v<T, bool> ? "true or false" : "a number",
+                       ", not ", found->dump())));
     }
     left_.erase(found);
     return *this;
@@ -43,7 +46,8 @@ class Fields {
   absl::Status End() const {
     if (!status_.ok() || left_.empty()) return status_;
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", kind_, "\" does not take ", left_.dump()));
+        absl::StrCat("\"", kind_, "\" does not take ", left_.dump(),
+                     "; remove it, or add it to model_spec.cc"));
   }
 
  private:
@@ -112,7 +116,7 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeSpecModel(
   if (fields.kind() == "vit") return MakeVit(fields);
   return absl::InvalidArgumentError(
       absl::StrCat("there is no model \"", fields.kind(),
-                   "\"; there are resnet, vgg, gpt2 and vit"));
+                   "\"; choose resnet, vgg, gpt2 or vit"));
 }
 
 absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeSpecOptimizer(
@@ -132,9 +136,8 @@ absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeSpecOptimizer(
     TROUPE_RETURN_IF_ERROR(options.Validate());
     return std::make_unique<nn::Adam>(options);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no optimizer \"", fields.kind(),
-                   "\"; there are sgd and adamw"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no optimizer \"", fields.kind(), "\"; choose sgd or adamw"));
 }
 
 }  // namespace troupe::golden

@@ -18,6 +18,9 @@ using nlohmann::json;
 using nn::DType;
 using nn::Tensor;
 
+// Advice on a file that is not as parity.py writes it.
+constexpr char kAnew[] = "make the folder anew by tools/golden/parity.py";
+
 double FiniteOrInfinity(double error) {
   return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
 }
@@ -67,8 +70,8 @@ absl::StatusOr<ParityCase> ParityCase::Open(base::FileSystem& files,
 absl::Status ParityCase::ReadSpec() {
   const auto found = golden_.metadata().find("spec");
   if (found == golden_.metadata().end()) {
-    return absl::DataLossError(
-        absl::StrCat(golden_.path(), " has no \"spec\" in its metadata"));
+    return absl::DataLossError(absl::StrCat(
+        golden_.path(), " has no \"spec\" in its metadata; ", kAnew));
   }
   try {
     const json spec = json::parse(found->second);
@@ -79,7 +82,7 @@ absl::Status ParityCase::ReadSpec() {
     return ReadTorchF32(spec.at("f32"));
   } catch (const json::exception& e) {
     return absl::DataLossError(
-        absl::StrCat(golden_.path(), ": its spec: ", e.what()));
+        absl::StrCat(golden_.path(), ": its spec: ", e.what(), "; ", kAnew));
   }
 }
 
@@ -92,7 +95,7 @@ absl::Status ParityCase::ReadTorchF32(const json& f32) {
   if (losses.size() != losses_.size()) {
     return absl::DataLossError(
         absl::StrCat(golden_.path(), " has ", losses_.size(),
-                     " losses in f64 and ", losses.size(), " in f32"));
+                     " losses in f64 and ", losses.size(), " in f32; ", kAnew));
   }
   torch_f32_.loss = RelativeError(losses[0], losses_[0]);
   torch_f32_.losses = LargestDifference(losses, losses_);
@@ -105,8 +108,9 @@ absl::StatusOr<std::vector<double>> ParityCase::ReadLosses() const {
   if (losses.dtype() != DType::kF64 || losses.numel() < 2) {
     return absl::DataLossError(
         absl::StrCat(golden_.path(),
-                     ": losses are f64 and at least 2, one of a step and "
-                     "one after the last"));
+                     ": losses must be f64 and at least 2, one of a step "
+                     "and one after the last; ",
+                     kAnew));
   }
   const double* begin = losses.data<double>();
   return std::vector<double>(begin, begin + losses.numel());

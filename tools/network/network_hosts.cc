@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -34,8 +35,9 @@ absl::StatusOr<int> MakeNamespace() {
   maker.join();
   if (fd >= 0) return fd;
   if (error == EPERM) return absl::PermissionDeniedError(kNeedsRoot);
-  return absl::FailedPreconditionError(
-      absl::ErrnoToStatus(error, "unshare(CLONE_NEWNET)").message());
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot make a network namespace: ", std::strerror(error),
+      "; use a kernel that has them, and raise user.max_net_namespaces"));
 }
 
 std::string PathOf(int fd) {
@@ -67,7 +69,7 @@ absl::StatusOr<std::unique_ptr<NetworkHosts>> NetworkHosts::Make(
     const NetworkOptions& options) {
   if (options.hosts < 1 || options.hosts > kNetworkHostsMax) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "hosts is ", options.hosts, ", not 1 to ", kNetworkHostsMax));
+        "hosts = ", options.hosts, ": must be from 1 to ", kNetworkHostsMax));
   }
   if (::geteuid() != 0) return absl::PermissionDeniedError(kNeedsRoot);
   std::unique_ptr<NetworkHosts> hosts(new NetworkHosts);

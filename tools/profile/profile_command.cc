@@ -103,9 +103,10 @@ absl::Status ProfileSteps(const LoadedConfig& loaded,
                           base::FileSystem& files,
                           const std::function<bool(absl::string_view)>& write) {
   if (!loaded.config.job.device.is_host()) {
-    return ErrorAt(loaded, {"train.device"},
-                   "ops are timed on the CPU: those of a GPU run later than "
-                   "they are called; trainer train --trace draws its steps");
+    return ErrorAt(
+        loaded, {"train.device"},
+        "ops are timed on the CPU: those of a GPU run later than "
+        "they are called; run \"trainer train --trace=FILE\" instead");
   }
   data::DatasetOptions options = loaded.config.data;
   options.files = &files;

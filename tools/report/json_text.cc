@@ -10,11 +10,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-absl::Status Wrong(const char* field, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(field, " ", what));
-}
-
 }  // namespace
+
+absl::Status WrongPart(absl::string_view part, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(part, " ", what));
+}
 
 absl::StatusOr<Json> ParseJson(absl::string_view text, std::int64_t first_line,
                                const Json::parser_callback_t& keep) {
@@ -26,47 +26,48 @@ absl::StatusOr<Json> ParseJson(absl::string_view text, std::int64_t first_line,
   try {
     Json json = Json::parse(text.begin(), text.end(), filter);
     if (!is_deep) return json;
-    return absl::InvalidArgumentError(
-        absl::StrCat("line ", first_line, ": it has more than ", kJsonDepthMax,
-                     " brackets within each other"));
+    return WrongPart(absl::StrCat("line ", first_line),
+                     absl::StrCat("has more than ", kJsonDepthMax,
+                                  " brackets within each other"));
   } catch (const Json::parse_error& error) {
     const std::size_t at = std::min(error.byte, text.size());
     const std::int64_t line =
         first_line + std::count(text.begin(), text.begin() + at, '\n');
-    return absl::InvalidArgumentError(
-        absl::StrCat("line ", line, ": it is no JSON from byte ", at, " on"));
+    return WrongPart(absl::StrCat("line ", line),
+                     absl::StrCat("is no JSON from byte ", at, " on"));
   }
 }
 
 absl::StatusOr<std::int64_t> IntegerAt(const Json& object, const char* field,
                                        std::int64_t min, std::int64_t max) {
   const auto found = object.find(field);
-  if (found == object.end()) return Wrong(field, "is missing");
-  if (!found->is_number_integer()) return Wrong(field, "is no whole number");
+  if (found == object.end()) return WrongPart(field, "is missing");
+  if (!found->is_number_integer())
+    return WrongPart(field, "is no whole number");
   const bool fits = !found->is_number_unsigned() ||
                     found->get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
   const std::int64_t value = fits ? found->get<std::int64_t>() : INT64_MAX;
   if (fits && value >= min && value <= max) return value;
-  return Wrong(field, absl::StrCat("is not from ", min, " to ", max));
+  return WrongPart(field, absl::StrCat("is not from ", min, " to ", max));
 }
 
 absl::StatusOr<double> NumberAt(const Json& object, const char* field) {
   const auto found = object.find(field);
-  if (found == object.end()) return Wrong(field, "is missing");
-  if (!found->is_number()) return Wrong(field, "is no number");
+  if (found == object.end()) return WrongPart(field, "is missing");
+  if (!found->is_number()) return WrongPart(field, "is no number");
   const double value = found->get<double>();
-  if (!std::isfinite(value)) return Wrong(field, "is not finite");
+  if (!std::isfinite(value)) return WrongPart(field, "is not finite");
   return value;
 }
 
 absl::StatusOr<std::string> TextAt(const Json& object, const char* field,
                                    std::size_t bytes_max) {
   const auto found = object.find(field);
-  if (found == object.end()) return Wrong(field, "is missing");
-  if (!found->is_string()) return Wrong(field, "is no text");
+  if (found == object.end()) return WrongPart(field, "is missing");
+  if (!found->is_string()) return WrongPart(field, "is no text");
   std::string text = found->get<std::string>();
   if (text.size() <= bytes_max) return text;
-  return Wrong(field, absl::StrCat("has more than ", bytes_max, " bytes"));
+  return WrongPart(field, absl::StrCat("has more than ", bytes_max, " bytes"));
 }
 
 }  // namespace troupe::tools

@@ -22,7 +22,11 @@ namespace troupe::tools {
 // Limit on the depth of nested brackets.
 inline constexpr int kJsonDepthMax = 16;
 
-// Parses `text` as one JSON value. An error begins with "line 3: ", counted
+// Returns the error "<part> <what>" (kInvalidArgument) about a part of a file.
+// The reader of the file adds its path, and what to do.
+absl::Status WrongPart(absl::string_view part, absl::string_view what);
+
+// Parses `text` as one JSON value. An error begins with "line 3 ", counted
 // from `first_line`. `keep` may drop parts of the value while they are read;
 // null keeps all.
 absl::StatusOr<nlohmann::json> ParseJson(

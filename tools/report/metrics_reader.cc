@@ -32,10 +32,9 @@ using RowsByStep = std::map<std::int64_t, MetricRow>;
 absl::Status AddLine(absl::string_view line, std::int64_t number,
                      RowsByStep& train, RowsByStep& evaluation) {
   TROUPE_ASSIGN_OR_RETURN(const Json json, ParseJson(line, number));
+  const std::string place = absl::StrCat("line ", number);
+  if (!json.is_object()) return WrongPart(place, "is no JSON object");
   const auto add = [&]() -> absl::Status {
-    if (!json.is_object()) {
-      return absl::InvalidArgumentError("it is no JSON object");
-    }
     TROUPE_ASSIGN_OR_RETURN(const std::string kind,
                             TextAt(json, "kind", kKindMax));
     if (kind != "train" && kind != "evaluation") return absl::OkStatus();
@@ -45,8 +44,7 @@ absl::Status AddLine(absl::string_view line, std::int64_t number,
   };
   const absl::Status status = add();
   if (status.ok()) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat("line ", number, ": ", status.message()));
+  return WrongPart(place + ":", status.message());
 }
 
 std::vector<MetricRow> RowsOf(const RowsByStep& by_step) {

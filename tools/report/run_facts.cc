@@ -41,12 +41,12 @@ constexpr IntegerField kIntegers[] = {
 absl::StatusOr<double> CostAt(const Json& stage, const char* field) {
   TROUPE_ASSIGN_OR_RETURN(const double value, NumberAt(stage, field));
   if (value >= 0) return value;
-  return absl::InvalidArgumentError(absl::StrCat(field, " is below 0"));
+  return WrongPart(field, "is below 0");
 }
 
 absl::StatusOr<pipeline::StageCosts> StageFromJson(const Json& json) {
   if (!json.is_object()) {
-    return absl::InvalidArgumentError("costs has a stage that is no object");
+    return WrongPart("costs", "has a stage that is no object");
   }
   pipeline::StageCosts stage;
   TROUPE_ASSIGN_OR_RETURN(stage.forward, CostAt(json, "forward"));
@@ -81,13 +81,12 @@ std::string FactsToJson(const RunFacts& facts) {
 absl::StatusOr<RunFacts> FactsFromJson(absl::string_view text) {
   TROUPE_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
   if (!json.is_object()) {
-    return absl::InvalidArgumentError("line 1: it is no JSON object");
+    return WrongPart("line 1", "is no JSON object");
   }
   TROUPE_ASSIGN_OR_RETURN(const std::string format,
                           TextAt(json, "format", kFactTextMax));
   if (format != kFactsFormat) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("format is not \"", kFactsFormat, "\""));
+    return WrongPart("format", absl::StrCat("is not \"", kFactsFormat, "\""));
   }
   RunFacts facts;
   for (const TextField& field : kTexts) {
@@ -103,8 +102,8 @@ absl::StatusOr<RunFacts> FactsFromJson(absl::string_view text) {
   const auto costs = json.find("costs");
   if (costs == json.end() || !costs->is_array() ||
       costs->size() > kFactStagesMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("costs is no list of at most ", kFactStagesMax));
+    return WrongPart("costs",
+                     absl::StrCat("is no list of at most ", kFactStagesMax));
   }
   for (const Json& stage : *costs) {
     TROUPE_ASSIGN_OR_RETURN(const pipeline::StageCosts read,

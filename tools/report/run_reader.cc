@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/plan_json.h"
+#include "tools/report/json_text.h"
 #include "tools/report/run_shape.h"
 
 namespace troupe::tools {
@@ -12,23 +13,33 @@ namespace {
 
 constexpr std::int64_t kFactsBytesMax = std::int64_t{4} << 20;
 
+// Advice on a file that a report needs, and on one that it can do without.
+constexpr char kRepeat[] = "; repeat the run with --run-dir";
+constexpr char kLeaveOut[] =
+    "; remove this file, to make the report without it";
+
 // Returns the error of a file, with its path before the message.
-absl::Status InFile(const std::string& path, const absl::Status& status) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", status.message()));
+absl::Status InFile(const std::string& path, const absl::Status& status,
+                    const char* advice) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", status.message(), advice));
 }
 
 absl::Status CheckBars(const RunTrace& trace, const RunShape& shape) {
   const auto rank_is_wrong = [&](int rank) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "it has rank ", rank, ", and the plan ranks 0 to ", shape.ranks() - 1));
+    return WrongPart(
+        absl::StrCat("rank ", rank),
+        absl::StrCat("is none of ", kRunPlanFile, ", which has ranks 0 to ",
+                     shape.ranks() - 1));
   };
   for (const Bar& bar : trace.bars) {
     if (bar.rank >= shape.ranks()) return rank_is_wrong(bar.rank);
     const int chunks = shape.ChunksOf(bar.rank);
     if (bar.chunk < chunks) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", bar.rank, " runs chunk ", bar.chunk,
-                     ", and has chunks 0 to ", chunks - 1));
+    return WrongPart(
+        absl::StrCat("rank ", bar.rank),
+        absl::StrCat("runs chunk ", bar.chunk, ", and by ", kRunPlanFile,
+                     " it has chunks 0 to ", chunks - 1));
   }
   for (const MemorySample& sample : trace.memory) {
     if (sample.rank >= shape.ranks()) return rank_is_wrong(sample.rank);
@@ -45,8 +56,8 @@ class RunReader {
     if (!files_.Exists(PathOf(kFactsFile))) {
       return absl::NotFoundError(absl::StrCat(
           folder_, " has no ", kFactsFile,
-          ", so it is no run folder; trainer train --run-dir=", folder_,
-          " makes one"));
+          ", so it is no run folder; make one by \"trainer train --run-dir=",
+          folder_, "\""));
     }
     TROUPE_RETURN_IF_ERROR(ReadFacts());
     TROUPE_RETURN_IF_ERROR(ReadPlan());
@@ -65,7 +76,7 @@ class RunReader {
     TROUPE_ASSIGN_OR_RETURN(const std::string text,
                             base::ReadWholeFile(files_, path, kFactsBytesMax));
     absl::StatusOr<RunFacts> facts = FactsFromJson(text);
-    if (!facts.ok()) return InFile(path, facts.status());
+    if (!facts.ok()) return InFile(path, facts.status(), kRepeat);
     run_.facts = *std::move(facts);
     return absl::OkStatus();
   }
@@ -76,21 +87,24 @@ class RunReader {
         const std::string text,
         base::ReadWholeFile(files_, path, pipeline::kPlanBytesMax));
     absl::StatusOr<pipeline::Plan> plan = pipeline::PlanFromEarlierJson(text);
-    if (!plan.ok()) return InFile(path, plan.status());
+    if (!plan.ok()) return InFile(path, plan.status(), kRepeat);
     run_.plan = *std::move(plan);
     if (run_.plan.mesh.size() > kTraceRanksMax) {
-      return InFile(path, absl::InvalidArgumentError(absl::StrCat(
-                              "mesh has ", run_.plan.mesh.size(),
-                              " ranks, a report at most ", kTraceRanksMax)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": mesh has ", run_.plan.mesh.size(),
+          " ranks, and a report at most ", kTraceRanksMax, "; open ",
+          kRunTraceFile, " in ui.perfetto.dev instead"));
     }
     const std::size_t costs = run_.facts.costs.stages.size();
     if (costs == 0 || costs == run_.plan.stages.size()) {
       return absl::OkStatus();
     }
-    return InFile(PathOf(kFactsFile),
-                  absl::InvalidArgumentError(absl::StrCat(
-                      "costs are of ", costs, " stages, and ", kRunPlanFile,
-                      " has ", run_.plan.stages.size())));
+    return InFile(
+        PathOf(kFactsFile),
+        WrongPart("costs",
+                  absl::StrCat("are of ", costs, " stages, and ", kRunPlanFile,
+                               " has ", run_.plan.stages.size())),
+        kRepeat);
   }
 
   absl::Status ReadMetricLines() {
@@ -104,7 +118,7 @@ class RunReader {
         const std::string text,
         base::ReadWholeFile(files_, path, kMetricsBytesMax));
     absl::StatusOr<RunMetrics> metrics = ReadMetrics(text);
-    if (!metrics.ok()) return InFile(path, metrics.status());
+    if (!metrics.ok()) return InFile(path, metrics.status(), kLeaveOut);
     run_.metrics = *std::move(metrics);
     return absl::OkStatus();
   }
@@ -121,9 +135,9 @@ class RunReader {
     TROUPE_ASSIGN_OR_RETURN(const std::string text,
                             base::ReadWholeFile(files_, path, kTraceBytesMax));
     absl::StatusOr<RunTrace> trace = ReadTrace(text);
-    if (!trace.ok()) return InFile(path, trace.status());
+    if (!trace.ok()) return InFile(path, trace.status(), kLeaveOut);
     const absl::Status fits = CheckBars(*trace, RunShape(run_.plan));
-    if (!fits.ok()) return InFile(path, fits);
+    if (!fits.ok()) return InFile(path, fits, kLeaveOut);
     run_.trace = *std::move(trace);
     if (run_.trace.dropped > 0) {
       run_.notes.push_back(

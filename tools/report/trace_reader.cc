@@ -75,7 +75,7 @@ class TraceBuilder {
                             IntegerAt(row, "tid", 0, kThreadMax));
     const auto more = row.find("args");
     if (more == row.end() || !more->is_object()) {
-      return absl::InvalidArgumentError("args is missing");
+      return WrongPart("args", "is missing");
     }
     TROUPE_ASSIGN_OR_RETURN(bar.step, IntegerAt(*more, "step", 0, kStepMax));
     bar.is_graph = is_graph;
@@ -85,7 +85,7 @@ class TraceBuilder {
     if (is_action) {
       const auto table = pipeline::ParseTable(open.name);
       if (!table.ok() || table->actions.size() != 1) {
-        return absl::InvalidArgumentError("name is no action");
+        return WrongPart("name", "is no action");
       }
       const pipeline::Action& action = table->actions[0];
       bar.kind = action.kind;
@@ -107,11 +107,11 @@ class TraceBuilder {
     open.pop_back();
     TROUPE_ASSIGN_OR_RETURN(bar.end, NumberAt(row, "ts"));
     if (bar.end < bar.begin) {
-      return absl::InvalidArgumentError("ts is before the bar's begin");
+      return WrongPart("ts", "is before the bar's begin");
     }
     if (trace_.bars.size() == kTraceBarsMax) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there are more than ", kTraceBarsMax, " bars"));
+      return WrongPart("it",
+                       absl::StrCat("has more than ", kTraceBarsMax, " bars"));
     }
     trace_.bars.push_back(bar);
     return absl::OkStatus();
@@ -126,14 +126,14 @@ class TraceBuilder {
     TROUPE_ASSIGN_OR_RETURN(sample.at, NumberAt(row, "ts"));
     const auto values = row.find("args");
     if (values == row.end() || !values->is_object()) {
-      return absl::InvalidArgumentError("args is missing");
+      return WrongPart("args", "is missing");
     }
     TROUPE_ASSIGN_OR_RETURN(
         sample.bytes, IntegerAt(*values, "bytes", 0,
                                 std::numeric_limits<std::int64_t>::max()));
     if (trace_.memory.size() == 2 * kTraceBarsMax) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "there are more than ", 2 * kTraceBarsMax, " values of memory"));
+      return WrongPart("it", absl::StrCat("has more than ", 2 * kTraceBarsMax,
+                                          " values of memory"));
     }
     trace_.memory.push_back(sample);
     return absl::OkStatus();
@@ -161,8 +161,7 @@ class RowFilter {
  private:
   void Keep(const absl::Status& status) {
     if (status.ok() || !status_.ok()) return;
-    status_ = absl::InvalidArgumentError(
-        absl::StrCat("event ", rows_, ": ", status.message()));
+    status_ = WrongPart(absl::StrCat("event ", rows_, ":"), status.message());
   }
 
   TraceBuilder builder_;
@@ -178,8 +177,7 @@ absl::StatusOr<RunTrace> ReadTrace(absl::string_view text) {
                           ParseJson(text, /*first_line=*/1, std::ref(filter)));
   TROUPE_RETURN_IF_ERROR(filter.status());
   if (!rest.is_object() || rest.find("traceEvents") == rest.end()) {
-    return absl::InvalidArgumentError(
-        "line 1: it is no timeline: traceEvents is missing");
+    return WrongPart("line 1", "is no timeline: traceEvents is missing");
   }
   RunTrace trace = filter.Finish();
   const auto other = rest.find("otherData");

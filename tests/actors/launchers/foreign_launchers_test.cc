@@ -39,17 +39,18 @@ TEST(ForeignLaunchersTest, Torchrun) {
       {"too high",
        With(kTorchrunSets, {{"RANK", "2"}}),
        {},
-       "launched by torchrun: RANK=2 contradicts WORLD_SIZE=2: numbers begin "
-       "with 0"},
+       "launched by torchrun: RANK=2 must be below WORLD_SIZE=2, since "
+       "numbers begin with 0"},
       {"more here than in all",
        With(kTorchrunSets, {{"LOCAL_WORLD_SIZE", "3"}}),
        {},
-       "launched by torchrun: LOCAL_WORLD_SIZE=3 contradicts 2 processes in "
+       "launched by torchrun: LOCAL_WORLD_SIZE=3 must be at most the 2 "
+       "processes in "
        "all"},
       {"an option says something else",
        kTorchrunSets,
        {{"--processes", "3"}},
-       "--processes=3 contradicts WORLD_SIZE=2; take one of them away"},
+       "--processes=3 contradicts WORLD_SIZE=2; remove one of the two"},
       {"a port that is none",
        With(kTorchrunSets, {{"MASTER_PORT", "http"}}),
        {},
@@ -142,15 +143,18 @@ TEST(ForeignLaunchersTest, Slurm) {
        With(kSlurmSets, {{"SLURM_LOCALID", "1"}}),
        {},
        "launched by Slurm: SLURM_LOCALID=1 contradicts "
-       "SLURM_STEP_TASKS_PER_NODE=1(x2) and SLURM_NODEID=1"},
+       "SLURM_STEP_TASKS_PER_NODE=1(x2) and SLURM_NODEID=1; start the run by "
+       "srun, which sets them"},
       {"no such list",
        With(kSlurmSets, {{"SLURM_STEP_NODELIST", "n["}}),
        {},
-       "launched by Slurm: \"n[\" is no list of Slurm's hosts"},
+       "launched by Slurm: \"n[\" is no list of Slurm's hosts; write it "
+       "as n[01-04,9],m3"},
       {"one is missing",
        With(kSlurmSets, {{"SLURM_LOCALID", ""}}),
        {},
-       "launched by Slurm: SLURM_LOCALID is not set"},
+       "launched by Slurm: SLURM_LOCALID is not set; set it, or unset the "
+       "launcher's other variables"},
   });
 }
 
@@ -181,7 +185,8 @@ TEST(ForeignLaunchersTest, Kubernetes) {
       {"more pods than that",
        With(kIndexedJob, {{"TROUPE_PROCESSES", "1"}}),
        {},
-       "JOB_COMPLETION_INDEX=1 contradicts TROUPE_PROCESSES=1: numbers begin "
+       "JOB_COMPLETION_INDEX=1 must be below TROUPE_PROCESSES=1, since numbers "
+       "begin "
        "with 0"},
       {"a PyTorchJob",
        kPyTorchJob,
@@ -207,7 +212,7 @@ TEST(ForeignLaunchersTest, Kubernetes) {
        kPyTorchJob,
        {{"--master", "n1:7"}},
        "--master=n1:7 contradicts MASTER_ADDR=glyphs-master-0 and "
-       "MASTER_PORT=23456; take one of them away"},
+       "MASTER_PORT=23456; remove one of the two"},
       {"half an address",
        With(kPyTorchJob, {{"MASTER_PORT", ""}}),
        {},
@@ -310,8 +315,8 @@ TEST(ForeignLaunchersTest, LaunchersThatOnlyNumberProcesses) {
       {"horovodrun",
        {{"HOROVOD_RANK", "2"}, {"HOROVOD_SIZE", "2"}},
        {},
-       "launched by horovodrun: HOROVOD_RANK=2 contradicts HOROVOD_SIZE=2: "
-       "numbers begin with 0"},
+       "launched by horovodrun: HOROVOD_RANK=2 must be below HOROVOD_SIZE=2, "
+       "since numbers begin with 0"},
       {"PMIx, not how many",
        {{"PMIX_RANK", "1"}},
        {},

@@ -59,7 +59,7 @@ TEST(LaunchersTest, ByHand) {
       {"too high",
        {},
        {{"--process", "2"}, {"--processes", "2"}, {"--master", "n1:29400"}},
-       "--process=2 contradicts --processes=2: numbers begin with 0"},
+       "--process=2 must be below --processes=2, since numbers begin with 0"},
       {"no number",
        {},
        {{"--process", "one"}, {"--processes", "2"}},
@@ -75,7 +75,7 @@ TEST(LaunchersTest, ByHand) {
       {"not the same",
        {{"TROUPE_MASTER", "n2:1"}},
        {{"--process", "1"}, {"--processes", "2"}, {"--master", "n1:1"}},
-       "--master=n1:1 contradicts TROUPE_MASTER=n2:1; take one of them away"},
+       "--master=n1:1 contradicts TROUPE_MASTER=n2:1; remove one of the two"},
   });
 }
 
@@ -91,11 +91,12 @@ TEST(LaunchersTest, OurOwn) {
       {"an option says something else",
        kOwn,
        {{"--process", "2"}},
-       "--process=2 contradicts TROUPE_PROCESS=3; take one of them away"},
+       "--process=2 contradicts TROUPE_PROCESS=3; remove one of the two"},
       {"one is missing",
        With(kOwn, {{"TROUPE_NODE", ""}}),
        {},
-       "TROUPE_NODE is not set"},
+       "TROUPE_NODE is not set; set it, or unset the launcher's other "
+       "variables"},
   });
 }
 
@@ -139,7 +140,7 @@ TEST(LaunchersTest, Certificates) {
             "a/node.pem");
   EXPECT_EQ(find({{"TROUPE_CERTS", "b"}}, {{"--certs", "a"}}).status(),
             absl::InvalidArgumentError("--certs=a contradicts TROUPE_CERTS=b; "
-                                       "take one of them away"));
+                                       "remove one of the two"));
   const auto open = find(With(kOwn, {{"TROUPE_CERT_FDS", "5,6,7"}}), {});
   EXPECT_EQ(open->certificates.authority, "/proc/self/fd/5");
   EXPECT_EQ(open->certificates.certificate, "/proc/self/fd/6");

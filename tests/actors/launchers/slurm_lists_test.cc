@@ -21,9 +21,11 @@ TEST(SlurmListsTest, TheFirstHost) {
 
 TEST(SlurmListsTest, WhatIsNoListOfHosts) {
   for (const std::string text : {"", ",n1", "n[", "n[]", "n[1", "[,1]"}) {
-    EXPECT_EQ(FirstHost(text).status(),
-              absl::InvalidArgumentError(
-                  absl::StrCat("\"", text, "\" is no list of Slurm's hosts")));
+    EXPECT_EQ(
+        FirstHost(text).status(),
+        absl::InvalidArgumentError(absl::StrCat(
+            "\"", text,
+            "\" is no list of Slurm's hosts; write it as n[01-04,9],m3")));
   }
 }
 
@@ -39,7 +41,8 @@ TEST(SlurmListsTest, WhatIsNoListOfCounts) {
   for (const std::string text : {"", "x", "0", "1(x", "1(xy)", "1,,2"}) {
     EXPECT_EQ(TasksOnNode(text, 1).status(),
               absl::InvalidArgumentError(absl::StrCat(
-                  "\"", text, "\" is no list of counts of Slurm's")));
+                  "\"", text,
+                  "\" is no list of counts of Slurm's; write it as 2(x3),1")));
   }
   for (const std::string text : {"2", "1(x-1)", "1(x2000000)"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(TasksOnNode(text, 2).status())) << text;

@@ -83,7 +83,7 @@ TEST_F(CertsCommandTest, NothingIsOverwritten) {
 
 TEST_F(CertsCommandTest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(Make({"--host=n1"}),
-            "unknown option --host; \"trainer certs --help\" lists all");
+            "unknown option --host; run \"trainer certs --help\" for a list");
   EXPECT_EQ(Make({"--days=0"}), "--days=0: must be a number from 1 to 3650");
   EXPECT_EQ(Make({"--days"}), "--days needs a value; write --days=365");
   EXPECT_EQ(Make({"--hosts=../n1"}),

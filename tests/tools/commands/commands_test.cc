@@ -177,14 +177,14 @@ TEST(Commands, Version) {
 }
 
 TEST(Commands, Errors) {
-  EXPECT_EQ(ErrorOf({"trian"}),
-            "trainer: unknown command trian; \"trainer help\" shows what there "
-            "is\n");
+  EXPECT_EQ(
+      ErrorOf({"trian"}),
+      "trainer: unknown command trian; run \"trainer help\" for a list\n");
   EXPECT_EQ(
       ErrorOf({"help", "me"}),
-      "trainer: no help on me; there is \"trainer help train\", and the same "
-      "of evaluate, generate, predict, plan, profile, report, launch, certs, "
-      "doctor and export\n");
+      "trainer: there is no command me; run \"trainer help train\", or with "
+      "evaluate, generate, predict, plan, profile, report, launch, certs, "
+      "doctor or export\n");
   EXPECT_EQ(ErrorOf({"train", "run.toml"}),
             "trainer: unexpected argument run.toml; the file is given as "
             "--config=run.toml\n");
@@ -291,8 +291,8 @@ TEST(Commands, OptionsOfTheRunAreCheckedBeforeHelpIsPrinted) {
 
 TEST(Commands, AWrongCommandIsNotLaunched) {
   EXPECT_EQ(ErrorOf({"launch", "--nproc-per-node=2", "--", "train", "-h"}),
-            "trainer: only a run can be launched: ask for help, or for the "
-            "configuration, by \"trainer train\" without launch\n");
+            "trainer: only runs are launched; give --help, --print-config and "
+            "the like to \"trainer train\" itself\n");
   EXPECT_EQ(ErrorOf({"launch", "--nproc-per-node=2", "--", "train",
                      "--config=/dev/stdin"}),
             "trainer: --config=/dev/stdin: the processes have an empty input; "

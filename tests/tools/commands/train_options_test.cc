@@ -138,8 +138,9 @@ TEST(TrainOptions, Errors) {
   EXPECT_EQ(ErrorOf({"run.toml"}),
             "unexpected argument run.toml; the file is given as "
             "--config=run.toml");
-  EXPECT_EQ(ErrorOf({"--confg=a"}),
-            "unknown option --confg=a; \"trainer train --help\" lists all");
+  EXPECT_EQ(
+      ErrorOf({"--confg=a"}),
+      "unknown option --confg=a; run \"trainer train --help\" for a list");
   EXPECT_EQ(ErrorOf({"--config=a", "--set"}),
             "--set needs a value; write --set train.steps=100");
   EXPECT_EQ(ErrorOf({"--config=a", "--set", "train.steps"}),

@@ -111,8 +111,8 @@ TEST(Config, UnknownNames) {
   EXPECT_EQ(TrainError("lr = 0.1"),
             "run.toml:3: unknown key train.lr; did you mean optimizer.lr?");
   EXPECT_EQ(TrainError("frobnicate = 1"),
-            "run.toml:3: unknown key train.frobnicate; \"trainer train "
-            "--help\" lists all keys");
+            "run.toml:3: unknown key train.frobnicate; run \"trainer "
+            "train --help\" for a list");
   EXPECT_EQ(ErrorOf(kShort, {Set("train.step", "1")}),
             "--set train.step: unknown key train.step; did you mean "
             "train.steps?");
@@ -126,8 +126,8 @@ TEST(Config, UnknownNames) {
             "[train] [loss] [optimizer] [mesh] [comm] [checkpoint] [log] "
             "[metrics] [trace]");
   EXPECT_EQ(ErrorOf("learning = 1\nsteps = 3\n"),
-            "run.toml:1: key learning stands in no section; \"trainer train "
-            "--help\" lists all");
+            "run.toml:1: key learning stands in no section; run \"trainer "
+            "train --help\" for a list");
   EXPECT_EQ(ErrorOf("steps = 3\n"),
             "run.toml:1: key steps stands in no section; did you mean "
             "train.steps?");
@@ -242,14 +242,14 @@ TEST(Config, BatchesThatDoNotDivide) {
 TEST(Config, StagesAndCuts) {
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5")}),
             "--set mesh.cuts: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 1; "
-            "the model has layers 0 to 11");
+            "choose among layers 1 to 11");
   EXPECT_EQ(
       ErrorOf(kShort, {Set("mesh.pp", "13")}),
       "--set mesh.pp: the model has 12 layers in Sequentials, too few for "
       "13 stages");
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.cuts", "3")}),
             "--set mesh.cuts: mesh.pp = 1 stages need 0 cuts, mesh.cuts has 1; "
-            "the model has layers 0 to 11");
+            "choose among layers 1 to 11");
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5,5")}),
             "--set mesh.cuts: cut 5 does not stand behind cut 5: cuts ascend");
   EXPECT_EQ(
@@ -292,7 +292,7 @@ TEST(Config, ModelAndDataFit) {
       "--set data.kind: data.kind = \"mnist\" needs data.path; set it to the "
       "folder of its files");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.input_shape", "28,28")}),
-            "--set data.input_shape: data.input_shape has 2 numbers; it takes "
+            "--set data.input_shape: data.input_shape has 2 numbers; give "
             "one (length) or three (height, width, channels)");
 }
 
@@ -300,8 +300,8 @@ TEST(Config, TextAndImages) {
   EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "text")}),
             "--set data.kind: model.kind = \"lenet\" does not take the samples "
             "of data.kind = \"text\", whose samples are i64[256] -> i64[256] "
-            "of 256 classes: it takes images (H, W, C); text is for model.kind "
-            "= \"gpt_nano\" and its like");
+            "of 256 classes: it takes images (H, W, C); use model.kind = "
+            "\"gpt_nano\" or its like");
   const Setting images = Set("data.kind", "images");
   const Setting path = Set("data.path", "photos");
   const TrainerConfig config =
@@ -338,8 +338,8 @@ TEST(Config, SizesThatFitNoMachine) {
   const Setting big = Set("data.input_shape", "100000000,100000000,100000000");
   EXPECT_EQ(ErrorOf(kShort, {big}),
             "--set data.input_shape: data.input_shape = [100000000, 100000000, "
-            "100000000]: is no shape: it has more than 6 numbers, or too large "
-            "a product, such as [28, 28, 1]");
+            "100000000]: must have at most 6 numbers, and a product below "
+            "2^63, such as [28, 28, 1]");
   EXPECT_EQ(ErrorOf("[train]\nsteps = 1\n[model]\nkind = \"mlp\"\nwidths = "
                     "[8, 200000, 100000]\n"),
             "run.toml:5: a layer from 200000 to 100000 has 2e+10 weights, at "
@@ -375,8 +375,8 @@ TEST(Config, ErrorsOfLowerLayersNameTheKey) {
   EXPECT_EQ(ErrorOf("[train]\nsteps = -1\n"),
             "run.toml:2: train.steps = -1: must be at least 0");
   EXPECT_EQ(with("mesh", "pp = 3\ncuts = [4]"),
-            "run.toml:5: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 1; the "
-            "model has layers 0 to 11");
+            "run.toml:5: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 1; "
+            "choose among layers 1 to 11");
 }
 
 TEST(Config, CheckpointsNeedAFolder) {

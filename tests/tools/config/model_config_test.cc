@@ -36,7 +36,7 @@ TEST(ModelConfig, ANetworkOfLayers) {
       "run.toml:4: model.layers does not take the samples of data.kind = "
       "\"glyphs\", whose samples are f32[28, 28, 1] -> class of 10: of a batch "
       "of one it "
-      "makes [1, 28, 28, 10], and [1, 10] is wanted");
+      "makes [1, 28, 28, 10]; add layers that make [1, 10] of it");
   EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[model]\nlayers = [\"linear\"]\n")),
             "run.toml:4: model.layers does not take the samples of data.kind = "
             "\"glyphs\", whose samples are f32[28, 28, 1] -> class of 10: "
@@ -56,7 +56,7 @@ TEST(ModelConfig, HeadsAndFrozenParameters) {
             "--set model.num_classes: model.num_classes = 9, but the targets "
             "of data.kind = \"glyphs\", whose samples are f32[28, 28, 1] -> "
             "class of 10 need "
-            "10 outputs");
+            "10; set it to that, or remove it");
   EXPECT_EQ(ErrorOf(kShort, {Set("model.freeze", "features.*")}),
             "--set model.freeze: model.freeze: no parameter is called "
             "\"features.*\" (* stands for any text); the model has 0.weight "
@@ -129,12 +129,13 @@ TEST(ModelConfig, KindsTakeWhatTheyAreMadeFor) {
               absl::StrCat("--set model.kind: model.kind = \"", kind,
                            "\" does not take the samples of data.kind = "
                            "\"synthetic\", whose samples are f32[10] -> class "
-                           "of 10: it takes images (H, W, C)"));
+                           "of 10: it takes images (H, W, C); use model.kind = "
+                           "\"mlp\""));
   }
   EXPECT_EQ(ErrorOf(kShort, {Set("model.kind", "gpt2")}),
             "--set model.kind: model.kind = \"gpt2\" does not take the samples "
             "of data.kind = \"glyphs\", whose samples are f32[28, 28, 1] -> "
-            "class of 10: it takes tokens (T)");
+            "class of 10: it takes tokens (T); use model.kind = \"mlp\"");
 }
 
 }  // namespace

@@ -205,12 +205,14 @@ TEST(Config, AnOptimizerTakesItsOwnKeys) {
   };
   EXPECT_EQ(wrong("kind = \"adam\"\nmomentum = 0.9\n"),
             "run.toml:5: optimizer.momentum is for optimizer.kind = \"sgd\" "
-            "or \"lars\", and the kind is \"adam\"");
+            "or \"lars\", and the kind is \"adam\"; remove it, or set that "
+            "kind");
   EXPECT_EQ(wrong("betas = [0.9, 0.95]\n"),
             "run.toml:4: optimizer.betas is for optimizer.kind = \"adam\" or "
-            "\"adamw\" or \"lamb\", and the kind is \"sgd\"");
+            "\"adamw\" or \"lamb\", and the kind is \"sgd\"; remove it, "
+            "or set that kind");
   EXPECT_EQ(wrong("kind = \"adam\"\nbetas = [0.9]\n"),
-            "run.toml:5: optimizer.betas takes two numbers, such as [0.9, "
+            "run.toml:5: optimizer.betas must be two numbers, such as [0.9, "
             "0.999]");
   EXPECT_EQ(wrong("kind = \"adam\"\nbetas = [0.9, 1]\n"),
             "run.toml:5: optimizer.betas = 1: must be at least 0 and below 1");
@@ -232,7 +234,8 @@ TEST(Config, ALossSuitsTheData) {
   EXPECT_EQ(wrong(""), "");
   EXPECT_EQ(wrong("kind = \"l1\"\n"),
             "run.toml:4: loss.kind = \"l1\" is for samples with targets of "
-            "numbers, and the data has classes");
+            "numbers, and the data has classes; set loss.kind = "
+            "\"cross_entropy\"");
   EXPECT_EQ(wrong("label_smoothing = 0.1\n"), "");
   EXPECT_EQ(wrong("label_smoothing = 1.5\n"),
             "run.toml:4: loss.label_smoothing must be from 0 to 1");
@@ -242,7 +245,7 @@ TEST(Config, ALossSuitsTheData) {
             "\"sum\"");
   EXPECT_EQ(wrong("delta = 2\n"),
             "run.toml:4: loss.delta is for loss.kind = \"huber\", and the kind "
-            "is \"cross_entropy\"");
+            "is \"cross_entropy\"; remove it, or set that kind");
   EXPECT_EQ(wrong("class_weights = [1, 2.5]\n"),
             "run.toml:4: loss.class_weights has 2 numbers, and the model 10 "
             "outputs; write one for each");
@@ -267,7 +270,8 @@ TEST(Config, ALossSuitsTheData) {
   EXPECT_EQ(wrong("kind = \"huber\"\ndelta = 0.5\n" + numbers), "");
   EXPECT_EQ(wrong("kind = \"cross_entropy\"\n" + numbers),
             "run.toml:4: loss.kind = \"cross_entropy\" is for samples with "
-            "classes, and the data has targets of numbers");
+            "classes, and the data has targets of numbers; set loss.kind = "
+            "\"mse\"");
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ TEST(PipelineOptions, WrittenCutsNeedNoMeasuring) {
 TEST(PipelineOptions, WhatDoesNotFit) {
   EXPECT_EQ(ErrorOf({Set("train.steps", "1"), Set("mesh.schedule", "1f1b")}),
             "--set mesh.schedule: mesh.schedule is for pipelines, and mesh.pp "
-            "is 1");
+            "is 1; remove mesh.schedule, or set mesh.pp to 2 or more");
   EXPECT_EQ(ErrorOf(TwoStages(
                 {Set("mesh.schedule", "dualpipe_v"), Set("mesh.pp", "8")})),
             "--set mesh.schedule: schedule: dualpipe_v takes at least 2 pp = "
@@ -189,7 +189,8 @@ TEST(PipelineOptions, SearchesAmongChunksThatFit) {
             4u);
   EXPECT_EQ(ErrorOf(TwoStages(
                 {Set("mesh.schedule", "search"), Set("mesh.cuts", "2,5")})),
-            "--set mesh.cuts: mesh.pp = 2 stages need 1 cuts, mesh.cuts has 2");
+            "--set mesh.cuts: mesh.pp = 2 stages need 1 cuts, mesh.cuts has 2; "
+            "give as many, or remove mesh.cuts");
   Settings few = three;
   few.push_back(Set("mesh.pp", "4"));
   EXPECT_EQ(ErrorOf(few),

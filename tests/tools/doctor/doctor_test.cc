@@ -206,7 +206,7 @@ TEST(DoctorOptionsTest, AreParsedOrNamed) {
             "doctors show each other certificates; write --listen "
             "--certs=certs");
   EXPECT_EQ(ParseDoctor({"--lisp"}).status().message(),
-            "unknown option --lisp; \"trainer doctor --help\" lists all");
+            "unknown option --lisp; run \"trainer doctor --help\" for a list");
 }
 
 int PortOf(const base::OwnedFd& socket) {

@@ -41,11 +41,12 @@ TEST(MakeSpecModel, TakesTheArgumentsOfTheScript) {
 
 TEST(MakeSpecModel, NamesWhatItDoesNotTake) {
   EXPECT_EQ(ModelError({{"kind", "lstm"}}),
-            "there is no model \"lstm\"; there are resnet, vgg, gpt2 and vit");
+            "there is no model \"lstm\"; choose resnet, vgg, gpt2 or vit");
   EXPECT_EQ(ModelError({{"kind", "vit"}, {"layers", 2}}),
-            "\"vit\" does not take {\"layers\":2}");
+            "\"vit\" does not take {\"layers\":2}; remove it, or add it to "
+            "model_spec.cc");
   EXPECT_EQ(ModelError({{"kind", "gpt2"}, {"width", "wide"}}),
-            "gpt2: width cannot be \"wide\"");
+            "gpt2: width must be a number, not \"wide\"");
   EXPECT_EQ(ModelError({{"kind", "resnet"}, {"depth", 19}}),
             "there is no ResNet-19; there are 18, 34, 50 and 101");
 }
@@ -65,11 +66,12 @@ TEST(MakeSpecOptimizer, NamesWhatItDoesNotTake) {
     return std::string(MakeSpecOptimizer(spec).status().message());
   };
   EXPECT_EQ(error({{"kind", "adam"}}),
-            "there is no optimizer \"adam\"; there are sgd and adamw");
+            "there is no optimizer \"adam\"; choose sgd or adamw");
   EXPECT_EQ(error({{"kind", "adamw"}, {"momentum", 0.5}}),
-            "\"adamw\" does not take {\"momentum\":0.5}");
+            "\"adamw\" does not take {\"momentum\":0.5}; remove it, or add it "
+            "to model_spec.cc");
   EXPECT_EQ(error(json::array()),
-            "there is no optimizer \"\"; there are sgd and adamw");
+            "there is no optimizer \"\"; choose sgd or adamw");
 }
 
 }  // namespace

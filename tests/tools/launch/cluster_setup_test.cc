@@ -66,7 +66,7 @@ TEST(ClusterSetup, MpiDoesNotEncrypt) {
   EXPECT_EQ(TransportWith("mpi", "Open MPI", "true").status(),
             absl::InvalidArgumentError(
                 "comm.encrypt = true, but with comm.transport = \"mpi\" "
-                "tensors go as MPI sends them; take one of them away"));
+                "tensors go as MPI sends them; remove one of the two"));
 }
 
 }  // namespace

@@ -140,21 +140,22 @@ TEST_F(LaunchCommandTest, RefusesWhatDoesNotFit) {
            {{"--", "train"},
             "how many processes is not said; write --nproc-per-node=2"},
            {{n},
-            "what to start is not said; write -- train and its options "
+            "what to start is not said; write -- train --config=FILE "
             "last"},
-           {{n, "--", "ls"},
-            "-- ls: only train can be launched; start another program by "
-            "--program=PATH"},
-           {{n, "--config=a"},
-            "unknown option --config; \"trainer launch --help\" "
-            "lists all, and options of train come after \"-- train\", those of "
-            "a program after \"--\""},
+            {{n, "--", "ls"},
+             "-- ls: must be train, and its options; start another program by "
+             "--program=PATH"},
+            {{n, "--config=a"},
+             "unknown option --config; run \"trainer launch --help\" "
+             "for a list, and options of train come after \"-- train\", those "
+             "of a program after \"--\""},
            {{"--nproc-per-node=0", "--", "train"},
             "--nproc-per-node=0: must be a number from 1 to 4096"},
            {{n, "--bind=all", "--", "train"},
             "--bind=all: must be cores or none"},
            {{n, "--nnodes=2", "--node-rank=2", "--", "train"},
-            "--node-rank=2 contradicts --nnodes=2: numbers begin with 0"},
+            "--node-rank=2 must be below --nnodes=2, since numbers begin with "
+            "0"},
            {{n, "--nnodes=2", "--", "train"},
             "--nnodes=2 is set, but not which of them this is; add "
             "--node-rank=I, or let a launcher start it"},

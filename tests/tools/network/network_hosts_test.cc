@@ -103,7 +103,7 @@ TEST_F(NetworkHostsTest, NamesWhatCannotBe) {
   NetworkOptions options;
   options.hosts = 17;
   EXPECT_EQ(NetworkHosts::Make(options).status().message(),
-            "hosts is 17, not 1 to 16");
+            "hosts = 17: must be from 1 to 16");
   Start(1);
   if (hosts_ == nullptr) return;
   options.hosts = 2;

@@ -123,5 +123,5 @@ fails_with 1 'trainer: nowhere has no run.json, so it is no run folder; *' \
 fails_with 2 'trainer: report takes one run folder, not 0; *' report
 echo '{"kind":"train"}' >>piped/metrics.jsonl
 last=$(wc -l <piped/metrics.jsonl)
-fails_with 1 "trainer: piped/metrics.jsonl: line $last: step is missing" \
+fails_with 1 "trainer: piped/metrics.jsonl: line $last: step is missing; remove this file, *" \
   report piped

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "pipeline/plan_json.h"
 #include "tests/base/fresh_path.h"
@@ -41,15 +42,22 @@ class RunReaderTest : public testing::Test {
         base::WriteWholeFile(files_, base::JoinPath(folder_, name), text);
     ASSERT_TRUE(status.ok()) << status;
   }
-  // Returns the error on a file with this text, without the path before it.
+  // Returns the error on a file with this text, without the path before it and
+  // the advice behind it, which depends on whether a report needs the file.
   std::string ErrorWith(const std::string& name, absl::string_view text) {
     Write(name, text);
     const absl::Status status = ReadRun(files_, folder_).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     const std::string path = absl::StrCat(folder_, "/", name, ": ");
     const std::string message(status.message());
-    EXPECT_EQ(message.substr(0, path.size()), path);
-    return message.substr(std::min(path.size(), message.size()));
+    const std::string advice =
+        name == kFactsFile || name == kRunPlanFile
+            ? "; repeat the run with --run-dir"
+            : "; remove this file, to make the report without it";
+    absl::string_view part = message;
+    EXPECT_TRUE(absl::ConsumePrefix(&part, path)) << message;
+    EXPECT_TRUE(absl::ConsumeSuffix(&part, advice)) << message;
+    return std::string(part);
   }
   std::string TraceError(const std::string& from, const std::string& to) {
     const std::string text = absl::StrReplaceAll(kTrace, {{from, to}});
@@ -104,23 +112,22 @@ TEST_F(RunReaderTest, SaysWhatIsMissing) {
   const absl::Status none = ReadRun(files_, "/no/where").status();
   EXPECT_EQ(none.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(none.message(),
-            "/no/where has no run.json, so it is no run folder; trainer train "
-            "--run-dir=/no/where makes one");
+            "/no/where has no run.json, so it is no run folder; make one by "
+            "\"trainer train --run-dir=/no/where\"");
 }
 
 TEST_F(RunReaderTest, NamesFileAndLineOfWhatIsBroken) {
   EXPECT_EQ(ErrorWith(kRunMetricsFile, "{\"kind\":\"other\"}\n{\n"),
-            "line 2: it is no JSON from byte 1 on");
+            "line 2 is no JSON from byte 1 on");
   EXPECT_EQ(ErrorWith(kRunMetricsFile, "\n{\"kind\":\"train\"}\n"),
             "line 2: step is missing");
   EXPECT_EQ(ErrorWith(kRunMetricsFile,
                       "{\"kind\":\"train\",\"step\":1,\"loss\":\"low\"}\n"),
             "line 1: loss is no number");
-  EXPECT_EQ(ErrorWith(kRunMetricsFile, "[1]\n"),
-            "line 1: it is no JSON object");
+  EXPECT_EQ(ErrorWith(kRunMetricsFile, "[1]\n"), "line 1 is no JSON object");
   Write(kRunMetricsFile, "");
   EXPECT_EQ(ErrorWith(kFactsFile, "{\n\"format\": \"x\",\n}"),
-            "line 3: it is no JSON from byte 18 on");
+            "line 3 is no JSON from byte 18 on");
   EXPECT_EQ(ErrorWith(kFactsFile, "{\"format\": \"x\"}"),
             "format is not \"troupe run 1\"");
   RunFacts facts = Facts();
@@ -133,9 +140,9 @@ TEST_F(RunReaderTest, NamesFileAndLineOfWhatIsBroken) {
 
 TEST_F(RunReaderTest, NamesTheEventThatIsBroken) {
   EXPECT_EQ(ErrorWith(kRunTraceFile, "{\"traceEvents\":[\n{\"ph\":\n"),
-            "line 3: it is no JSON from byte 24 on");
+            "line 3 is no JSON from byte 24 on");
   EXPECT_EQ(ErrorWith(kRunTraceFile, "{}"),
-            "line 1: it is no timeline: traceEvents is missing");
+            "line 1 is no timeline: traceEvents is missing");
   EXPECT_EQ(TraceError("\"ts\":100,", ""), "event 3: ts is missing");
   EXPECT_EQ(TraceError("\"F0\"", "\"F0 F1\""), "event 3: name is no action");
   EXPECT_EQ(TraceError("\"ts\":110.5", "\"ts\":90"),
@@ -145,11 +152,11 @@ TEST_F(RunReaderTest, NamesTheEventThatIsBroken) {
   EXPECT_EQ(TraceError("\"pid\":0", "\"pid\":5000"),
             "event 2: pid is not from 0 to 1023");
   EXPECT_EQ(TraceError("\"pid\":0", "\"pid\":1"),
-            "it has rank 1, and the plan ranks 0 to 0");
+            "rank 1 is none of plan.json, which has ranks 0 to 0");
   EXPECT_EQ(TraceError("AR4", "1AR4"),
-            "rank 0 runs chunk 1, and has chunks 0 to 0");
+            "rank 0 runs chunk 1, and by plan.json it has chunks 0 to 0");
   EXPECT_EQ(ErrorWith(kRunTraceFile, std::string(100'000, '[')),
-            "line 1: it is no JSON from byte 100000 on");
+            "line 1 is no JSON from byte 100000 on");
 }
 
 TEST_F(RunReaderTest, NoNameGetsOutOfThePage) {

@@ -58,7 +58,8 @@ TEST_F(OptionsReaderTest, OthersGoTogether) {
   reader_.Others(&others);
   EXPECT_EQ(Read({"a.jpg", "--listen", "b.jpg"}), "read");
   EXPECT_EQ(others, Words({"a.jpg", "b.jpg"}));
-  EXPECT_EQ(Read({"-x"}), "unknown option -x; \"trainer do --help\" lists all");
+  EXPECT_EQ(Read({"-x"}),
+            "unknown option -x; run \"trainer do --help\" for a list");
 }
 
 TEST_F(OptionsReaderTest, HelpEndsIt) {
@@ -73,10 +74,12 @@ TEST_F(OptionsReaderTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(Read({"--days=1x"}), "--days=1x: must be a number from 1 to 400");
   EXPECT_EQ(Read({"--share=1.5"}), "--share=1.5: must be a number from 0 to 1");
   EXPECT_EQ(Read({"--share=nan"}), "--share=nan: must be a number from 0 to 1");
-  EXPECT_EQ(Read({"--listen=1"}), "--listen=1: it takes no value");
+  EXPECT_EQ(Read({"--listen=1"}),
+            "--listen=1: it takes no value; write --listen");
   EXPECT_EQ(Read({"--foo"}),
-            "unknown option --foo; \"trainer do --help\" lists all");
-  EXPECT_EQ(Read({"--"}), "unknown option --; \"trainer do --help\" lists all");
+            "unknown option --foo; run \"trainer do --help\" for a list");
+  EXPECT_EQ(Read({"--"}),
+            "unknown option --; run \"trainer do --help\" for a list");
   EXPECT_EQ(days_, 7);
 }
 
@@ -86,8 +89,9 @@ TEST_F(OptionsReaderTest, WhatStandsBehindTwoDashesIsLeft) {
   EXPECT_EQ(Read({"--days=2", "--", "--days=3"}, &left), "read");
   EXPECT_EQ(days_, 2);
   EXPECT_EQ(left, Words({"--days=3"}));
-  EXPECT_EQ(Read({"--foo"}),
-            "unknown option --foo; \"trainer do --help\" lists all, and more");
+  EXPECT_EQ(
+      Read({"--foo"}),
+      "unknown option --foo; run \"trainer do --help\" for a list, and more");
 }
 
 TEST(OptionsReader, PathsHaveNoTilde) {

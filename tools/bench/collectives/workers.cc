@@ -182,7 +182,10 @@ absl::Status RunUnderMpirun(WorkerOptions options,
                             const comm::TransportRule& transport) {
   const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (rank == nullptr || !absl::SimpleAtoi(rank, &options.rank)) {
-    return absl::FailedPreconditionError("mpirun has not started this process");
+    return absl::FailedPreconditionError(
+        absl::StrCat("--worker=", options.way,
+                     ": mpirun has not started this process; start it by "
+                     "mpirun -n 2"));
   }
   comm::MemoryStore store;  // mpirun brings the processes together
   TROUPE_ASSIGN_OR_RETURN(
@@ -206,7 +209,9 @@ absl::Status RunWorker(const WorkerOptions& options) {
   const comm::TransportRule* const transport = comm::FindTransport(options.way);
   if (transport == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no way \"", options.way, "\""));
+        absl::StrCat("--worker=", options.way,
+                     ": must be sockets, local, memcpy or a transport of "
+                     "comm.transport"));
   }
   if (transport->by_mpirun) return RunUnderMpirun(options, *transport);
   return options.folder.empty() ? RunWithChildren(options, *transport)

@@ -185,8 +185,8 @@ absl::StatusOr<std::vector<KernelCase>> WantedCases(
     if (absl::StrContains(c.name, filter)) wanted.push_back(c);
   }
   if (wanted.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no case's name contains \"", filter, "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--filter=", filter, ": no case has this in its name; shorten it"));
   }
   return wanted;
 }

@@ -22,7 +22,7 @@ grep -q '^linear f 4 8 2 f32 .* us ' rows.txt || die "no row: $(cat rows.txt)"
 "$KERNELS" --device=cpu:0 'linear f 4 8' 2>err.txt && die "a case of two"
 grep -q 'is no case' err.txt || die "it says: $(cat err.txt)"
 "$KERNELS" --device=cpu:0 --filter=resnet152 2>err.txt && die "resnet152"
-grep -q "no case's name contains" err.txt || die "it says: $(cat err.txt)"
+grep -q -- "--filter=resnet152: no case has this in its name" err.txt || die "it says: $(cat err.txt)"
 
 # It says in words that there is no GPU, or no CUDA.
 CUDA_VISIBLE_DEVICES='' "$KERNELS" --tiny 2>err.txt && die "it found a GPU"

@@ -114,7 +114,7 @@ absl::StatusOr<KernelCase> ParseKernelCase(absl::string_view text) {
   if (!right) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text,
-                     "\" is no case; such are \"linear f|bd|bw N K M\" and "
+                     "\" is no case; write \"linear f|bd|bw N K M\" or "
                      "\"conv f|bd|bw N H C O kernel stride pad\""));
   }
   if (linear) {

@@ -22,7 +22,8 @@ class CpuTimer final : public KernelTimer {
 
   absl::Status Prepare(const KernelCase& c, nn::DType dtype) override {
     if (dtype != nn::DType::kF32) {
-      return absl::UnimplementedError("on a CPU, f32 alone is timed");
+      return absl::UnimplementedError(
+          "a CPU is timed in f32 alone; set --dtype=f32");
     }
     run_ = CallOf(
         c,
@@ -61,7 +62,7 @@ absl::StatusOr<std::unique_ptr<KernelTimer>> OpenKernelTimer(
     return OpenCudaTimer(device.ForRank(/*local_rank=*/0), allow_tf32);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("kernels are timed on cuda:N or cpu:0, not on ", text));
+      absl::StrCat("--device=", text, ": must be cuda:N or cpu:0"));
 }
 
 }  // namespace troupe::bench

@@ -236,7 +236,8 @@ absl::Status Main(const char* program) {
   if (once.empty()) return Bench(program, std::move(options)).Run();
   if (once != kMemoryGrowth || options.timed.size() != 1) {
     return absl::InvalidArgumentError(
-        "--once takes memory_growth, with one --case and one --precision");
+        absl::StrCat("--once=", once, ": must be ", kMemoryGrowth,
+                     ", with one --case and one --precision"));
   }
   return RunOnce({options.timed[0], options.precisions[0]});
 }

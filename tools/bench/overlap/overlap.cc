@@ -139,7 +139,7 @@ class Bench {
       int batch = 0;
       if (!absl::SimpleAtoi(text, &batch) || batch < 1) {
         return absl::InvalidArgumentError(
-            absl::StrCat("\"", text, "\" is no batch"));
+            absl::StrCat("--batches=", text, ": must be a number from 1 on"));
       }
       TROUPE_RETURN_IF_ERROR(RunBatch(rate, batch, reduction));
     }

@@ -57,7 +57,9 @@ std::map<std::int64_t, Marks> MarksOf(const Json& events) {
 
 absl::StatusOr<StepTimes> ReadStepTimes(const std::string& path, int skip) {
   std::ifstream file(path);
-  if (!file) return absl::NotFoundError(absl::StrCat("there is no ", path));
+  if (!file)
+    return absl::NotFoundError(absl::StrCat(
+        "there is no ", path, "; write it by trainer train --trace=", path));
   const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   const Json none = Json::array();
   const std::map<std::int64_t, Marks> steps = MarksOf(
@@ -72,7 +74,8 @@ absl::StatusOr<StepTimes> ReadStepTimes(const std::string& path, int skip) {
   }
   const auto first = steps.find(1);
   if (between.empty() || first == steps.end()) {
-    return absl::OutOfRangeError(absl::StrCat(path, " has too few steps"));
+    return absl::OutOfRangeError(absl::StrCat(
+        path, " has too few steps; set trace.steps to ", skip + 2, " or more"));
   }
   StepTimes times;
   times.step_ms = Median(between) / 1000;

@@ -52,7 +52,8 @@ TEST(StepTimesTest, TakesMediansBehindTheFirst) {
 
 TEST(StepTimesTest, SaysWhatIsMissing) {
   EXPECT_EQ(ReadStepTimes("nowhere.json", 0).status().message(),
-            "there is no nowhere.json");
+            "there is no nowhere.json; write it by trainer train "
+            "--trace=nowhere.json");
   for (const char* text : {"not json", "{}", "[1]", R"({"traceEvents":[]})"}) {
     EXPECT_EQ(ReadStepTimes(Write(text), 0).status().code(),
               absl::StatusCode::kOutOfRange)

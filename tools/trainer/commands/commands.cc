@@ -36,13 +36,13 @@ absl::Status NoHelpOn(const std::string& topic) {
     const bool last = i + 1 == commands.size();
     absl::StrAppend(&names,
                     i == 1 ? ""
-                    : last ? " and "
+                    : last ? " or "
                            : ", ",
                     commands[i].name);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("no help on ", topic, "; there is \"trainer help ",
-                   commands[0].name, "\", and the same of ", names));
+      absl::StrCat("there is no command ", topic, "; run \"trainer help ",
+                   commands[0].name, "\", or with ", names));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ int RunNamed(const std::vector<std::string>& arguments,
   if (!asks_help) {
     return Fail(context, absl::InvalidArgumentError(absl::StrCat(
                              "unknown command ", first,
-                             "; \"trainer help\" shows what there is")));
+                             "; run \"trainer help\" for a list")));
   }
   const Command* topic = Find(arguments[1]);
   if (topic == nullptr) return Fail(context, NoHelpOn(arguments[1]));

@@ -99,7 +99,7 @@ absl::StatusOr<EvaluateOptions> ParseEvaluate(
     } else {
       return absl::InvalidArgumentError(
           absl::StrCat("unknown option ", argument,
-                       "; \"trainer evaluate --help\" lists all"));
+                       "; run \"trainer evaluate --help\" for a list"));
     }
   }
   if (options.checkpoint.empty()) {
@@ -123,8 +123,10 @@ absl::Status EvaluateCheckpoint(LoadedConfig loaded, const std::string& path,
   if (!splits.ok()) return AtKeys(loaded, splits.status());
   for (const std::string& note : splits->notes) display.Print(note);
   if (splits->test == nullptr) {
-    return ErrorAt(loaded, {"data.path", "data.kind"},
-                   "the data have no test samples to evaluate");
+    return ErrorAt(
+        loaded, {"data.path", "data.kind"},
+        "the data have no test samples; set data.val_fraction above 0, "
+        "or add a test part");
   }
   TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
                           BuildSpec(loaded, *splits, files));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "data/registry.h"
 #include "nn/generate/generate.h"
 #include "nn/serialize/weight_file.h"
@@ -122,7 +123,7 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
   TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kGenerateRun));
   if (request.prompt.empty()) {
     return absl::InvalidArgumentError(
-        "--prompt=: a text begins with at least one character");
+        "--prompt=: must have at least one character");
   }
   if (request.sampling.top_p == 0) {
     return absl::InvalidArgumentError(
@@ -143,8 +144,8 @@ absl::Status GenerateText(const LoadedConfig& loaded,
   absl::StatusOr<std::vector<data::Token>> prompt =
       tokenizer.Encode(request.prompt);
   if (!prompt.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--prompt: ", prompt.status().message()));
+    return base::WithMessage(
+        prompt.status(), absl::StrCat("--prompt: ", prompt.status().message()));
   }
 
   TROUPE_ASSIGN_OR_RETURN(

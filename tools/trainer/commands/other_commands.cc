@@ -81,8 +81,8 @@ absl::Status CheckLaunched(const std::vector<std::string>& command,
   if (!train.ok()) return train.status();
   if (train->action != TrainAction::kTrain) {
     return absl::InvalidArgumentError(
-        "only a run can be launched: ask for help, or for the configuration, "
-        "by \"trainer train\" without launch");
+        "only runs are launched; give --help, --print-config and the like to "
+        "\"trainer train\" itself");
   }
   const ConfigSource& source = train->source;
   if (source.file == "/dev/stdin") {

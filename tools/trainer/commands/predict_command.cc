@@ -99,8 +99,9 @@ absl::StatusOr<absl::Span<const float>> LogitsOf(
     return absl::MakeConstSpan(logits->data<float>(), logits->numel());
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "the model gives ", nn::DTypeName(logits->dtype()), " ",
-      logits->shape().ToString(), ", and f32 [1, classes] is wanted"));
+      "the model gives ", nn::DTypeName(logits->dtype()),
+      logits->shape().ToString(),
+      ", not f32[1, classes]; give the checkpoint of a classifier"));
 }
 
 int RunPredict(const std::vector<std::string>& arguments,
@@ -134,7 +135,8 @@ absl::StatusOr<PredictRequest> ParsePredict(
   TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kPredictRun));
   if (!request.paths.empty()) return request;
   return absl::InvalidArgumentError(
-      "no image is given; write its file behind the options");
+      "no image is given; write its file last: trainer predict "
+      "--checkpoint=DIR photo.jpg");
 }
 
 absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,

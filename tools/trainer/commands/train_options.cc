@@ -135,7 +135,7 @@ class TrainParser {
       options_.action = TrainAction::kHelpMarkdown;
     } else if (absl::StartsWith(argument, "-")) {
       return Usage(absl::StrCat("unknown option ", argument,
-                                "; \"trainer train --help\" lists all"));
+                                "; run \"trainer train --help\" for a list"));
     } else {
       return Usage(absl::StrCat("unexpected argument ", argument,
                                 "; the file is given as --config=", argument));

@@ -31,12 +31,13 @@ constexpr double kLayerWeightsMax = 1e10;
 absl::Status CheckLength(const LoadedConfig& loaded) {
   const actors::JobSpec& job = loaded.config.job;
   if (job.steps != 0 || job.epochs != 0) return absl::OkStatus();
-  const std::string what = "neither train.steps nor train.epochs is set; ";
-  return ErrorAt(loaded, {},
-                 what + (loaded.file.empty()
-                             ? "add one, such as --set train.epochs=5, or a "
-                               "file: --config=examples/glyphs/glyphs.toml"
-                             : "write one, such as train.epochs = 5"));
+  const char* const advice =
+      loaded.file.empty() ? "add one, such as --set train.epochs=5, or a file: "
+                            "--config=examples/glyphs/glyphs.toml"
+                          : "write one, such as train.epochs = 5";
+  return ErrorAt(
+      loaded, {},
+      absl::StrCat("neither train.steps nor train.epochs is set; ", advice));
 }
 
 absl::Status CheckPrecision(const LoadedConfig& loaded) {
@@ -48,7 +49,7 @@ absl::Status CheckPrecision(const LoadedConfig& loaded) {
   return ErrorAt(loaded, {"train.precision", "train.device"},
                  absl::StrCat("train.precision = \"f64\" is for train.device = "
                               "\"reference:0\", not \"",
-                              job.device.ToString(), "\""));
+                              job.device.ToString(), "\"; set one of them"));
 }
 
 // The models take vectors and images.
@@ -58,7 +59,7 @@ absl::Status CheckInputShape(const LoadedConfig& loaded) {
   return ErrorAt(
       loaded, {"data.input_shape"},
       absl::StrCat("data.input_shape has ", axes,
-                   " numbers; it takes one (length) or three (height, width, "
+                   " numbers; give one (length) or three (height, width, "
                    "channels)"));
 }
 
@@ -145,7 +146,7 @@ absl::Status CheckPlan(const LoadedConfig& loaded,
   if (base::FieldsOf(status) != of_count) return at_keys;
   const int layers = MakeModel(config, sample).value()->size();
   return absl::InvalidArgumentError(absl::StrCat(
-      at_keys.message(), "; the model has layers 0 to ", layers - 1));
+      at_keys.message(), "; choose among layers 1 to ", layers - 1));
 }
 
 absl::Status CheckFolders(const LoadedConfig& loaded) {

@@ -146,8 +146,8 @@ struct FieldAs<nn::Shape> {
   static absl::Status Set(const Value& value, nn::Shape& field) {
     if (!nn::Shape::Fits(value)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("is no shape: it has more than ", nn::Shape::kMaxRank,
-                       " numbers, or too large a product"));
+          absl::StrCat("must have at most ", nn::Shape::kMaxRank,
+                       " numbers, and a product below 2^63"));
     }
     field = nn::Shape(value);
     return absl::OkStatus();

@@ -46,7 +46,7 @@ absl::StatusOr<const ConfigKey*> Lookup(const std::string& name,
   return At(place,
             absl::StrCat("unknown key ", name, "; ",
                          nearest.empty()
-                             ? "\"trainer train --help\" lists all keys"
+                             ? "run \"trainer train --help\" for a list"
                              : absl::StrCat("did you mean ", nearest, "?")));
 }
 
@@ -125,7 +125,7 @@ absl::Status UnknownSection(const std::string& name, bool is_section,
     return At(
         place,
         absl::StrCat("key ", name, " stands in no section; ",
-                     key.empty() ? "\"trainer train --help\" lists all"
+                     key.empty() ? "run \"trainer train --help\" for a list"
                                  : absl::StrCat("did you mean ", key, "?")));
   }
   const std::string nearest = NearestSection(name);

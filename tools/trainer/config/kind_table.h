@@ -70,7 +70,8 @@ absl::Status CheckKeysOfKind(const LoadedConfig& loaded,
       return ErrorAt(loaded, {full},
                      absl::StrCat(full, " is for ", section, ".kind = \"",
                                   absl::StrJoin(users, "\" or \""),
-                                  "\", and the kind is \"", name, "\""));
+                                  "\", and the kind is \"", name,
+                                  "\"; remove it, or set that kind"));
     }
   }
   return absl::OkStatus();

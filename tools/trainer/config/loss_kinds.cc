@@ -199,7 +199,10 @@ absl::Status CheckLoss(const LoadedConfig& loaded, const SampleSpec& sample) {
                      takes_classes ? "with classes, and the data has "
                                      "targets of numbers"
                                    : "with targets of numbers, and the "
-                                     "data has classes"));
+                                     "data has classes",
+                     "; set loss.kind = \"",
+                     KindOf(LossConfig(), sample.is_classification()).name,
+                     "\""));
   }
   TROUPE_RETURN_IF_ERROR(
       CheckKeysOfKind(loaded, LoadedConfig(), "loss", LossKinds(), kind.name));

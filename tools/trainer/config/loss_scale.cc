@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "nn/tensor/dtype.h"
 
 namespace troupe::tools {
@@ -20,8 +21,8 @@ absl::Status CheckLossScale(const std::string& scale) {
   if (is_number && number > 0 && std::isfinite(number)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      "must be \"auto\", \"dynamic\" or a number above 0");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "must be \"", kAuto, "\", \"", kDynamic, "\" or a number above 0"));
 }
 
 void FillLossScale(TrainerConfig& config) {

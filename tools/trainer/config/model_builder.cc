@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/models/layer_list.h"
 #include "nn/modules/batch_norm.h"
 #include "nn/modules/freeze.h"
@@ -37,20 +38,14 @@ std::string DataWords(const TrainerConfig& config,
 }
 
 absl::Status Refuse(const TrainerConfig& config, const data::SampleSpec& spec,
-                    absl::string_view why) {
+                    const absl::Status& why) {
   const ModelConfig& model = config.model;
   const bool is_kind = model.layers.empty();
-  absl::string_view hint;
-  if (is_kind && !nn::IsFloating(spec.input_dtype)) {
-    hint = "; text is for model.kind = \"gpt_nano\" and its like";
-  } else if (is_kind && model.kind == "lenet") {
-    hint = "; use model.kind = \"mlp\"";
-  }
   return absl::InvalidArgumentError(
       absl::StrCat(is_kind ? absl::StrCat("model.kind = \"", model.kind, "\"")
                            : "model.layers",
                    " does not take the samples of ", DataWords(config, spec),
-                   ": ", why, hint));
+                   ": ", why.message()));
 }
 
 absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeLayersOrKind(
@@ -106,7 +101,7 @@ absl::StatusOr<std::int64_t> CountOutputs(const TrainerConfig& config,
   return absl::InvalidArgumentError(absl::StrCat(
       is_text ? "model.vocab_size = " : "model.num_classes = ", chosen,
       ", but the targets of ", DataWords(config, spec), " need ", needed,
-      " outputs"));
+      "; set it to that, or remove it"));
 }
 
 nn::DType InputDType(const TrainerConfig& config,
@@ -120,18 +115,18 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
   TROUPE_ASSIGN_OR_RETURN(const std::int64_t outputs,
                           CountOutputs(config, spec));
   auto model = MakeLayersOrKind(config.model, spec, outputs);
-  if (!model.ok()) return Refuse(config, spec, model.status().message());
+  if (!model.ok()) return Refuse(config, spec, model.status());
   nn::SetParameterDType(**model, config.job.dtype);
   if (config.model.sync_batch_norm) nn::SynchroniseBatchNorms(**model);
   const absl::Status frozen = Freeze(**model, config.model.freeze);
   if (!frozen.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.freeze: ", frozen.message()));
+    return base::WithMessage(frozen,
+                             absl::StrCat("model.freeze: ", frozen.message()));
   }
   const absl::Status chosen = ChooseRecomputed(**model, config, spec);
   if (chosen.ok()) return model;
-  return absl::InvalidArgumentError(
-      absl::StrCat("model.recompute: ", chosen.message()));
+  return base::WithMessage(chosen,
+                           absl::StrCat("model.recompute: ", chosen.message()));
 }
 
 absl::StatusOr<nn::ModelSummary> SummaryOf(const TrainerConfig& config,
@@ -149,20 +144,22 @@ absl::Status CheckModelFits(const TrainerConfig& config,
     if (p->shape.numel() <= kParameterElemsMax) continue;
     return Refuse(
         config, spec,
-        absl::StrCat(p->name, " is ", p->shape.ToString(), ", more than ",
-                     kParameterElemsMax, " elements"));
+        absl::InvalidArgumentError(absl::StrCat(
+            p->name, " is ", p->shape.ToString(), ", more than ",
+            kParameterElemsMax, " elements; make it or the samples smaller")));
   }
   nn::ShapeRecord record;
   const absl::StatusOr<nn::TensorList> output = nn::ShapeOnlyForward(
       *model, {{spec.InputShape(1), InputDType(config, spec)}}, nn::Device{},
       record);
-  if (!output.ok()) return Refuse(config, spec, output.status().message());
+  if (!output.ok()) return Refuse(config, spec, output.status());
   const nn::Shape& given = (*output)[0].shape();
   const nn::Shape wanted = OutputShape(spec, outputs);
   if (given == wanted) return absl::OkStatus();
   return Refuse(config, spec,
-                absl::StrCat("of a batch of one it makes ", given.ToString(),
-                             ", and ", wanted.ToString(), " is wanted"));
+                absl::InvalidArgumentError(absl::StrCat(
+                    "of a batch of one it makes ", given.ToString(),
+                    "; add layers that make ", wanted.ToString(), " of it")));
 }
 
 }  // namespace troupe::tools

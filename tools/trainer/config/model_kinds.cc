@@ -98,7 +98,8 @@ ModelOr MakeVit(const Wanted& wanted) {
   const nn::Shape& image = wanted.spec.input_shape;
   if (image[0] != image[1]) {
     return absl::InvalidArgumentError(
-        absl::StrCat("it takes square images, not ", image.ToString()));
+        absl::StrCat("it takes square images, not ", image.ToString(),
+                     "; set data.image_size, or use another model.kind"));
   }
   TROUPE_ASSIGN_OR_RETURN(nn::VitOptions options, nn::VitPreset(config.kind));
   if (config.depth > 0) options.depth = config.depth;
@@ -264,13 +265,17 @@ std::string Misfit(Takes takes, const data::SampleSpec& spec) {
   const bool floats = nn::IsFloating(spec.input_dtype);
   switch (takes) {
     case Takes::kNumbers:
-      return floats ? "" : "it takes images and vectors, not tokens";
+      return floats
+                 ? ""
+                 : "it takes images and vectors, not tokens; use model.kind = "
+                   "\"gpt_nano\" or its like";
     case Takes::kImages:
       if (floats && spec.input_shape.rank() == 3) return "";
-      return "it takes images (H, W, C)";
+      return absl::StrCat("it takes images (H, W, C); use model.kind = ",
+                          floats ? "\"mlp\"" : "\"gpt_nano\" or its like");
     case Takes::kTokens:
       if (!floats && spec.input_shape.rank() == 1) return "";
-      return "it takes tokens (T)";
+      return "it takes tokens (T); use model.kind = \"mlp\"";
   }
   return "";
 }
@@ -288,8 +293,9 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModelOfKind(
     if (!misfit.empty()) return absl::InvalidArgumentError(misfit);
     return kind.make({config, spec, outputs});
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no model.kind = \"", config.kind, "\""));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no model.kind = \"", config.kind, "\"; choose one of ",
+      absl::StrJoin(KindNames(kModelKinds), ", ")));
 }
 
 }  // namespace troupe::tools

@@ -368,7 +368,7 @@ absl::Status CheckOptimizer(const LoadedConfig& loaded) {
                                          OptimizerKinds(), config.kind));
   if (config.betas.size() != 2) {
     return ErrorAt(loaded, {"optimizer.betas"},
-                   "optimizer.betas takes two numbers, such as [0.9, 0.999]");
+                   "optimizer.betas must be two numbers, such as [0.9, 0.999]");
   }
   TROUPE_RETURN_IF_ERROR(CheckScheduleKeys(loaded));
   TROUPE_RETURN_IF_ERROR(CheckLrScaling(loaded));

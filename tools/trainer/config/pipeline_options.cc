@@ -63,7 +63,8 @@ class Builder {
   absl::StatusOr<PlanOptions> CheckAlone() {
     if (config_.pipeline.schedule == kAutoSchedule) return std::move(options_);
     return ErrorAt(loaded_, {"mesh.schedule"},
-                   "mesh.schedule is for pipelines, and mesh.pp is 1");
+                   "mesh.schedule is for pipelines, and mesh.pp is 1; remove "
+                   "mesh.schedule, or set mesh.pp to 2 or more");
   }
 
   absl::Status AtSchedule(const absl::Status& status) const {
@@ -161,7 +162,8 @@ class Builder {
     return ErrorAt(loaded_, {"mesh.cuts", "mesh.pp"},
                    absl::StrCat("mesh.pp = ", options_.mesh.pp(),
                                 " stages need ", options_.mesh.pp() - 1,
-                                " cuts, mesh.cuts has ", options_.cuts.size()));
+                                " cuts, mesh.cuts has ", options_.cuts.size(),
+                                "; give as many, or remove mesh.cuts"));
   }
 
   // Searches for a schedule. The result has its own cuts, unless the

@@ -76,7 +76,9 @@ absl::StatusOr<std::vector<Finding>> ParseFindings(absl::string_view text) {
     int health = 0;
     if (fields.size() != 4 || !absl::SimpleAtoi(fields[1], &health) ||
         health < 0 || health > static_cast<int>(Health::kProblem)) {
-      return absl::InvalidArgumentError("no findings of a doctor");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", Plain(std::string(line)),
+          "\" is no finding of a doctor; start the same trainer there"));
     }
     findings.push_back({Plain(fields[0]), static_cast<Health>(health),
                         Plain(fields[2]), Plain(fields[3])});

@@ -98,7 +98,8 @@ absl::Status AnswerAbout(DoctorStream& stream, const std::string& version) {
 
 absl::Status AnswerTrip(DoctorStream& stream, std::uint64_t bytes) {
   if (bytes > kProbeBytes) {
-    return absl::InvalidArgumentError("no question of a doctor");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a trip of ", bytes, " bytes; must be at most ", kProbeBytes));
   }
   std::vector<char> piece(kPieceBytes);
   for (std::uint64_t left = bytes; left > 0;) {
@@ -261,7 +262,9 @@ absl::Status DoctorDesk::AnswerOne(DoctorStream& stream) {
     case kMeasure:
       return AnswerMeasure(stream);
     default:
-      return absl::InvalidArgumentError("no question of a doctor");
+      return absl::InvalidArgumentError(
+          absl::StrCat("question ", question.kind,
+                       " is unknown; start the same trainer on both hosts"));
   }
 }
 

@@ -39,7 +39,9 @@ absl::StatusOr<base::OwnedFd> ReachDoctor(const base::HostPort& peer,
   ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error == 0) return socket;
   if (error == ECONNREFUSED) {
-    return absl::FailedPreconditionError("reached, and no doctor listens");
+    return absl::FailedPreconditionError(
+        "reached, and no doctor listens; start \"trainer doctor --listen "
+        "--certs=DIR\" there, to compare clocks, versions and speed");
   }
   return absl::UnavailableError(std::strerror(error));
 }
@@ -89,7 +91,9 @@ absl::StatusOr<std::string> DoctorStream::ReadText() {
   TROUPE_RETURN_IF_ERROR(Read(&size, sizeof(size)));
   if (size > kDoctorTextBytesMax) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no text of a doctor: ", size, " bytes"));
+        absl::StrCat("a text of ", size,
+                     " bytes is no doctor's; start the same "
+                     "trainer on both hosts"));
   }
   std::string text(size, '\0');
   TROUPE_RETURN_IF_ERROR(Read(&text[0], text.size()));

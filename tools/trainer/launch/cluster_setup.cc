@@ -47,7 +47,7 @@ absl::StatusOr<actors::Transport> TransportOf(
     return absl::InvalidArgumentError(
         absl::StrCat("comm.encrypt = true, but with comm.transport = \"",
                      rule->name, "\" tensors go as ", rule->library,
-                     " sends them; take one of them away"));
+                     " sends them; remove one of the two"));
   }
   const absl::Status has = rule->version().status();
   if (has.ok()) return rule->transport;
@@ -71,7 +71,8 @@ absl::StatusOr<std::vector<Setting>> RankSettings(
     if (setting.key != kRanksSetting) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--ranks=", setting.value, " contradicts ", placement.processes,
-        " processes with ", wanted / placement.processes, " ranks each"));
+        " processes with ", wanted / placement.processes,
+        " ranks each; write --ranks=", wanted, ", or remove it"));
   }
   return std::vector<Setting>{
       {kRanksSetting, absl::StrCat(wanted),

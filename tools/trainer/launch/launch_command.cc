@@ -13,6 +13,7 @@
 #include "actors/launchers/launchers.h"
 #include "actors/launchers/variables.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "base/file_system.h"
 #include "base/host_port.h"
 #include "base/tls/certificate_check.h"
@@ -52,10 +53,11 @@ absl::StatusOr<Nodes> FindNodes(const LaunchOptions& options,
   const absl::StatusOr<actors::Placement> found =
       actors::FindPlacement(environment, said);
   if (!found.ok()) {
-    return absl::InvalidArgumentError(absl::StrReplaceAll(
-        found.status().message(), {{"--processes", "--nnodes"},
-                                   {"--process", "--node-rank"},
-                                   {" processes", " nodes"}}));
+    return base::WithMessage(found.status(),
+                             absl::StrReplaceAll(found.status().message(),
+                                                 {{"--processes", "--nnodes"},
+                                                  {"--process", "--node-rank"},
+                                                  {" processes", " nodes"}}));
   }
   const actors::Placement& placement = *found;
   if (placement.local_processes > 1) {
@@ -66,7 +68,7 @@ absl::StatusOr<Nodes> FindNodes(const LaunchOptions& options,
   }
   if (placement.meeting == actors::Meeting::kTorchrunStore) {
     return absl::InvalidArgumentError(
-        absl::StrCat("launched by torchrun: start \"", program,
+        absl::StrCat("launched by ", placement.found_by, ": start \"", program,
                      "\" by it, not \"trainer launch\""));
   }
   Nodes nodes = {placement.process, placement.processes, options.master};

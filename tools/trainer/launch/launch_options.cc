@@ -123,13 +123,13 @@ class LaunchParser {
   absl::Status CheckTrain() const {
     if (options_.command.empty()) {
       return absl::InvalidArgumentError(
-          "what to start is not said; write -- train and its options last");
+          "what to start is not said; write -- train --config=FILE last");
     }
     if (options_.command[0] != "train") {
       return absl::InvalidArgumentError(
           absl::StrCat("-- ", options_.command[0],
-                       ": only train can be launched; start another program by "
-                       "--program=PATH"));
+                       ": must be train, and its options; start another "
+                       "program by --program=PATH"));
     }
     return absl::OkStatus();
   }
@@ -137,8 +137,8 @@ class LaunchParser {
   absl::Status CheckNodes() const {
     if (options_.nodes > 0 && options_.node >= options_.nodes) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--node-rank=", options_.node,
-          " contradicts --nnodes=", options_.nodes, ": numbers begin with 0"));
+          "--node-rank=", options_.node, " must be below --nnodes=",
+          options_.nodes, ", since numbers begin with 0"));
     }
     return absl::OkStatus();
   }

@@ -121,11 +121,12 @@ absl::Status OptionsReader::ReadOne(const Option& option,
   }
   if (flag != flags_.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(option.name, "=", *option.value, ": it takes no value"));
+        absl::StrCat(option.name, "=", *option.value,
+                     ": it takes no value; write ", option.name));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown option ", option.name, "; \"trainer ", command_,
-                   " --help\" lists all", rest_.value_or("")));
+      absl::StrCat("unknown option ", option.name, "; run \"trainer ", command_,
+                   " --help\" for a list", rest_.value_or("")));
 }
 
 }  // namespace troupe::tools
