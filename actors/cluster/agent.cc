@@ -104,7 +104,7 @@ void AgentState::OnBeat() {
   }
   self_->send(coordinator_, Heartbeat{generation_, options_.process,
                                       absl::GetCurrentTimeNanos(), 0});
-  self_->delayed_send(self_, liveness_->interval(), beat_atom::value);
+  self_->delayed_send(self_, liveness_->UntilNextCheck(now), beat_atom::value);
 }
 
 void AgentState::OnDown() {

@@ -44,9 +44,9 @@ Liveness::Duration CoordinatorState::UntilNextBeat(TimePoint now) const {
   const Liveness::Duration left = ActorTimeout(options_.join_timeout) -
                                   (now - (roster_ ? welcomed_ : start_));
   if (begun_ || !failure_.ok() || left <= Liveness::Duration::zero()) {
-    return liveness_->interval();
+    return liveness_->UntilNextCheck(now);
   }
-  return std::min(left, liveness_->interval());
+  return std::min(left, liveness_->UntilNextCheck(now));
 }
 
 bool CoordinatorState::RefuseSender() {

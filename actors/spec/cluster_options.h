@@ -61,7 +61,8 @@ struct ClusterOptions {
   std::shared_ptr<absl::Notification> give_up;
   // Limit on the time until all processes have joined.
   absl::Duration join_timeout = absl::Minutes(5);
-  // Time without a sign of life after which a process counts as dead.
+  // Limit on the time until a process that gives no sign of life counts as
+  // dead.
   absl::Duration liveness_timeout = absl::Seconds(10);
 
   // Called about each thing that the job does without. Any thread; may be null.

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/supervision/held_verdict.h"
 #include "base/file_system.h"
 
 namespace troupe::actors {
@@ -236,6 +237,33 @@ absl::Duration Deadline(const ClusterScenario& scenario) {
   return time;
 }
 
+// Checks that nodes which lose one that stands still, or that dies without a
+// word, say so within the liveness time-out, and the time in which the ranks
+// are asked what they wait for.
+std::string JudgeSilence(const ClusterScenario& scenario,
+                         const ClusterRun& run) {
+  if (scenario.plan.faults.size() != 1 || !run.struck[0] ||
+      run.running_when_struck < scenario.nodes()) {
+    return "";
+  }
+  const Fault& fault = scenario.plan.faults[0];
+  const bool silent = fault.kind == FaultKind::kPause ||
+                      (fault.kind == FaultKind::kDie && !fault.heard);
+  if (!silent || !IsSevere(scenario, fault)) return "";
+  const absl::Duration limit = scenario.liveness_timeout * 0.95 +
+                               absl::FromChrono(HeldVerdict::kHeldMax) +
+                               4 * scenario.plan.delay_max;
+  for (std::size_t i = 0; i < run.nodes.size(); ++i) {
+    const NodeRun& node = run.nodes[i];
+    if (static_cast<int>(i) == fault.node || !node.verdict) continue;
+    const absl::Duration after = node.verdict_after - run.struck_after;
+    if (node.verdict->ok() || after <= limit) continue;
+    return absl::StrCat("process ", i, " named the silent one after ",
+                        absl::FormatDuration(after));
+  }
+  return "";
+}
+
 std::string JudgeCheckpoints(const ClusterScenario& scenario,
                              const ClusterRun& run) {
   base::PosixFileSystem files;
@@ -267,6 +295,8 @@ std::string JudgeCheckpoints(const ClusterScenario& scenario,
 
 std::string Judge(const ClusterScenario& scenario, const ClusterRun& run) {
   std::string wrong = Judgement(scenario, run).Verdicts();
+  if (!wrong.empty()) return wrong;
+  wrong = JudgeSilence(scenario, run);
   if (!wrong.empty()) return wrong;
   if (run.time > Deadline(scenario)) {
     return absl::StrCat("the end came after ", absl::FormatDuration(run.time));

@@ -137,7 +137,7 @@ TEST_F(CoordinatorTest, TheSignsOfAStrangerKeepNobodyAlive) {
   ASSERT_EQ(heard_[1].refused.size(), 1u);
   EXPECT_TRUE(absl::StrContains(heard_[1].refused[0].message,
                                 "process 1 (here, pid 101, rank 1) has given "
-                                "no sign of life for 4s"))
+                                "no sign of life for 3.7s"))
       << heard_[1].refused[0].message;
 }
 

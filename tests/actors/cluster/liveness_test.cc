@@ -7,6 +7,7 @@
 namespace troupe::actors {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds kTimeout(8);
@@ -26,6 +27,7 @@ class LivenessTest : public testing::Test {
 TEST_F(LivenessTest, LooksFourTimesInATimeOut) {
   EXPECT_EQ(liveness_.interval(), seconds(2));
   EXPECT_EQ(liveness_.timeout(), kTimeout);
+  EXPECT_EQ(liveness_.silence_max(), milliseconds(7500));
 }
 
 TEST_F(LivenessTest, WhoeverIsNotWatchedIsNotMissed) {
@@ -37,11 +39,24 @@ TEST_F(LivenessTest, WhoeverIsNotWatchedIsNotMissed) {
 TEST_F(LivenessTest, SilenceIsCountedFromTheLastSign) {
   liveness_.Watch(1, start_);
   EXPECT_EQ(Silent(start_ + seconds(7)), -1);
-  EXPECT_EQ(Silent(start_ + seconds(8)), 1);
+  EXPECT_EQ(Silent(start_ + milliseconds(7499)), -1);
+  EXPECT_EQ(Silent(start_ + milliseconds(7500)), 1);
   liveness_.Heard(1, start_ + seconds(7));
   EXPECT_EQ(Silent(start_ + seconds(14)), -1);
   EXPECT_EQ(Silent(start_ + seconds(15)), 1);
   EXPECT_EQ(liveness_.FindSilent(start_ + seconds(17))->duration, seconds(10));
+}
+
+TEST_F(LivenessTest, TheNextCheckIsWhenTheFirstBecomesSilent) {
+  EXPECT_EQ(liveness_.UntilNextCheck(start_), seconds(2));
+  liveness_.Watch(1, start_);
+  liveness_.Watch(2, start_ + seconds(1));
+  EXPECT_EQ(liveness_.UntilNextCheck(start_ + seconds(4)), seconds(2));
+  EXPECT_EQ(liveness_.UntilNextCheck(start_ + seconds(6)), milliseconds(1500));
+  liveness_.Heard(1, start_ + seconds(6));
+  EXPECT_EQ(liveness_.UntilNextCheck(start_ + seconds(7)), milliseconds(1500));
+  // Never at once, or a silence that does not end would take a core.
+  EXPECT_GT(liveness_.UntilNextCheck(start_ + seconds(60)), milliseconds(10));
 }
 
 TEST_F(LivenessTest, TheLongestSilenceIsNamed) {

@@ -1,6 +1,8 @@
 #include "tests/actors/cluster/simulated_cluster.h"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -101,7 +103,7 @@ class Cluster {
         world_{system_, scheduler_, network_, links_, {}, {}} {}
 
   ClusterRun Run() {
-    const auto start = scheduler_.now();
+    start_ = scheduler_.now();
     for (int node = 0; node < Nodes(); ++node) {
       processes_.push_back(std::make_unique<SimulatedProcess>(
           world_, OptionsOf(scenario_, node)));
@@ -112,12 +114,11 @@ class Cluster {
           scenario_.oddity == Oddity::kLate && node == scenario_.odd_node;
       processes_[node]->Start(late ? scenario_.late : absl::ZeroDuration());
     }
-    while (!AllHaveLeft() && run_.steps < kStepsMax &&
-           absl::FromChrono(scheduler_.now() - start) < kTimeMax) {
+    while (!AllHaveLeft() && run_.steps < kStepsMax && Elapsed() < kTimeMax) {
       if (!was_odd_ && IsTimeToBeOdd()) BeOdd();
       if (!Step()) break;
     }
-    run_.time = absl::FromChrono(scheduler_.now() - start);
+    run_.time = Elapsed();
     Finish();
     return run_;
   }
@@ -149,6 +150,7 @@ class Cluster {
     if (fault.kind == FaultKind::kStale) processes_[fault.node]->SendStale();
     if (run_.running_when_struck >= 0) return;
     run_.running_when_struck = 0;
+    run_.struck_after = Elapsed();
     for (const auto& process : processes_) {
       run_.running_when_struck += process->is_running();
     }
@@ -172,10 +174,17 @@ class Cluster {
     }
   }
 
+  absl::Duration Elapsed() const {
+    return absl::FromChrono(scheduler_.now() - start_);
+  }
+
   bool Step() {
     ++run_.steps;
     const bool more = scheduler_.Step();
     links_.Wake();
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      if (processes_[i]->verdicts() > 0) verdict_after_.emplace(i, Elapsed());
+    }
     return more;
   }
 
@@ -198,6 +207,8 @@ class Cluster {
       node.gone = network_.is_gone(static_cast<int>(i));
       node.verdict = processes_[i]->verdict();
       node.verdicts = processes_[i]->verdicts();
+      const auto after = verdict_after_.find(i);
+      if (after != verdict_after_.end()) node.verdict_after = after->second;
       node.trained = processes_[i]->trained();
       node.came = HasCome(static_cast<int>(i));
       node.was_running = processes_[i]->is_running();
@@ -234,6 +245,8 @@ class Cluster {
   SimulatedWorld world_;
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
   ClusterRun run_;
+  std::chrono::steady_clock::time_point start_;
+  std::map<std::size_t, absl::Duration> verdict_after_;  // by node
   bool was_odd_ = false;  // whether the odd event has happened
 };
 

@@ -78,6 +78,8 @@ struct NodeRun {
   // Result of the job; set for a node that is alive at the end.
   std::optional<absl::StatusOr<JobResult>> verdict;
   int verdicts = 0;  // number of times that it was reported
+  // Virtual time of the first report, from the beginning of the run.
+  absl::Duration verdict_after;
   bool gone = false;
   bool trained = false;      // whether a rank there has made a step
   bool came = false;         // false for a stranger that has not joined
@@ -92,6 +94,7 @@ struct ClusterRun {
   // Number of nodes that were training when the first fault struck; -1: no
   // fault did.
   int running_when_struck = -1;
+  absl::Duration struck_after;  // virtual time until it did
   // Number of messages sent when a node other than 0 reported the last shard
   // of a checkpoint; 0: none did.
   std::int64_t last_shard_at = 0;

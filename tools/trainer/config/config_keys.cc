@@ -318,8 +318,8 @@ absl::Span<const ConfigKey> ProcessKeys() {
       {"comm.liveness_s",
        Field<&C::network, &NetworkConfig::liveness_timeout>(),
        KeyRule{0.1, 1e6},
-       "Seconds without a sign of life after which another process is taken "
-       "for dead.",
+       "Seconds within which another process that gives no sign of life is "
+       "taken for dead.",
        "30"},
       {"comm.join_s", Field<&C::network, &NetworkConfig::join_timeout>(),
        KeyRule{0.1, 1e6},

@@ -30,6 +30,7 @@ enum class Bug {
   kStrangerEndsTheJob,
   kSlowIsNotMissed,
   kPunctualIsBlamed,
+  kSilenceWaitsForABeat,
   // In each other process: actors/cluster/agent.cc.
   kFarewellIsLost,
   kStaleEndIsTaken,

@@ -62,6 +62,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(StrangerEndsTheJob, "two processes come with number"),
     TROUPE_CASE(SlowIsNotMissed, "process 0 says OK"),
     TROUPE_CASE(PunctualIsBlamed, "did not set up its ranks"),
+    TROUPE_CASE(SilenceWaitsForABeat, "named the silent one after"),
     TROUPE_CASE(FarewellIsLost, "process 0 lacks a farewell"),
     TROUPE_CASE(StaleEndIsTaken, "of an earlier attempt"),
     TROUPE_CASE(AgentBlamesProcess0, "has given no sign of life"),
