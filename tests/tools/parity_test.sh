@@ -31,9 +31,23 @@ found() {
 }
 found f64 optimizer.lr=1.000001 3
 found f64 train.seed=2 5
-found f32 optimizer.lr=1.01 3
+found f32 optimizer.lr=1.01 4
+found f32 model.attention_dropout=1.1 29
 found bf16 optimizer.lr=8 2
 found f16 optimizer.lr=3 2
+
+# So does a decision that does not follow from the rules.
+parity --seed=9 --precision=f16 --plant=train.loss_scale_init=0.5 &&
+  die "another loss scale is not found"
+grep -q '^ *loss scales: .*, not ' out.txt || die "$(cat out.txt)"
+
+# A draw is the same one after others.
+parity --seed=5 --keep=alone || die "$(cat out.txt err.txt)"
+parity --seed=4 --draws=2 --keep=behind || die "$(cat out.txt err.txt)"
+for file in case.json start.safetensors; do
+  cmp alone/draw-5/$file behind/draw-5/$file ||
+    die "draw 5 is another behind draw 4: $file"
+done
 
 # An option that a later trainer has is reported.
 cat >later_trainer <<SCRIPT

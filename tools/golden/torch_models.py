@@ -64,10 +64,11 @@ RESNET_BLOCKS = {18: (BasicBlock, [2, 2, 2, 2]), 34: (BasicBlock, [3, 4, 6, 3]),
 
 
 class ResNet(nn.Module):
-    def __init__(self, depth, width=64, num_classes=1000, cifar=False):
+    def __init__(self, depth, width=64, num_classes=1000, cifar=False,
+                 channels=3):
         super().__init__()
-        self.conv1 = (nn.Conv2d(3, width, 3, 1, 1, bias=False) if cifar else
-                      nn.Conv2d(3, width, 7, 2, 3, bias=False))
+        self.conv1 = (nn.Conv2d(channels, width, 3, 1, 1, bias=False) if cifar
+                      else nn.Conv2d(channels, width, 7, 2, 3, bias=False))
         self.bn1 = nn.BatchNorm2d(width)
         self.cifar = cifar
         block, counts = RESNET_BLOCKS[depth]
@@ -125,7 +126,8 @@ class Vgg(nn.Module):
 # --- transformers -----------------------------------------------------------------
 
 
-def attend(qkv, heads, causal):
+def attend(qkv, heads, causal, drop=None):
+    """`drop`: a function of the probabilities [N, heads, T, T]."""
     n, t, d3 = qkv.shape
     q, k, v = (part.reshape(n, t, heads, -1).transpose(1, 2)
                for part in qkv.split(d3 // 3, dim=2))
@@ -133,7 +135,9 @@ def attend(qkv, heads, causal):
     if causal:
         mask = torch.ones(t, t, dtype=torch.bool).tril()
         scores = scores.masked_fill(~mask, float("-inf"))
-    return (scores.softmax(3) @ v).transpose(1, 2).reshape(n, t, -1)
+    p = scores.softmax(3)
+    p = p if drop is None else drop(p)
+    return (p @ v).transpose(1, 2).reshape(n, t, -1)
 
 
 class GptAttention(nn.Module):
@@ -187,9 +191,9 @@ class Gpt2(nn.Module):
 
 
 class PatchEmbed(nn.Module):
-    def __init__(self, width, patch):
+    def __init__(self, width, patch, channels):
         super().__init__()
-        self.proj = nn.Conv2d(3, width, patch, patch)
+        self.proj = nn.Conv2d(channels, width, patch, patch)
 
     def forward(self, x):
         return self.proj(x.permute(0, 3, 1, 2)).flatten(2).transpose(1, 2)
@@ -230,9 +234,10 @@ class VitBlock(nn.Module):
 
 
 class Vit(nn.Module):
-    def __init__(self, depth, heads, width, image_size, patch, num_classes):
+    def __init__(self, depth, heads, width, image_size, patch, num_classes,
+                 channels=3):
         super().__init__()
-        self.patch_embed = PatchEmbed(width, patch)
+        self.patch_embed = PatchEmbed(width, patch, channels)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         patches = (image_size // patch) ** 2
         self.pos_embed = nn.Parameter(torch.zeros(1, 1 + patches, width))

@@ -23,6 +23,7 @@ import concurrent.futures
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -110,8 +111,8 @@ class Campaign:
         self._arguments = arguments
         self._start = time.monotonic()
         self._shown_at = 0.0
-        self._cases = []
-        self.counts = collections.Counter()
+        # {precision: Counter of words}; "" of draws without a case.
+        self._counts = collections.defaultdict(collections.Counter)
 
     def run(self, root):
         arguments = self._arguments
@@ -133,9 +134,7 @@ class Campaign:
                 self._take(*each.result())
 
     def _take(self, seed, outcome):
-        self.counts[outcome.word] += 1
-        if outcome.case:
-            self._cases.append(outcome.case)
+        self._counts[outcome.precision()][outcome.word] += 1
         if outcome.word in ("different", "failed", "broken", "refused"):
             self._report(seed, outcome)
         self._progress()
@@ -156,27 +155,35 @@ class Campaign:
         if passed >= self._shown_at + LINES_EVERY_S:
             self._shown_at = passed
             print("%4.0f s  %d of %d draws: %s" % (
-                passed, self.counts.total(), self._arguments.draws,
-                self._words()), flush=True)
+                passed, self._total().total(), self._arguments.draws,
+                words(self._total())), flush=True)
 
-    def _words(self):
-        return ", ".join("%d %s" % (count, word)
-                         for word, count in sorted(self.counts.items()))
+    def _total(self):
+        return sum(self._counts.values(), collections.Counter())
 
     def summary(self):
+        for precision, counts in sorted(self._counts.items()):
+            print("%4s: %s" % (precision, words(counts)))
         print("%d draws from seed %d on in %.0f s: %s" % (
-            self.counts.total(), self._arguments.seed,
-            time.monotonic() - self._start, self._words()))
+            self._total().total(), self._arguments.seed,
+            time.monotonic() - self._start, words(self._total())), flush=True)
 
     def wrong(self):
-        return sum(self.counts[word]
+        return sum(self._total()[word]
                    for word in ("different", "failed", "broken"))
+
+
+def words(counts):
+    return ", ".join("%d %s" % (count, word)
+                     for word, count in sorted(counts.items()))
 
 
 def main():
     arguments = parse_arguments()
     root = os.path.abspath(arguments.keep or tempfile.mkdtemp(prefix="parity-"))
     campaign = Campaign(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         campaign.run(root)
     except KeyboardInterrupt:

@@ -1,7 +1,6 @@
 """A network of the trainer's model.layers as a module of PyTorch.
 
     network = Network(["linear 8", "relu", "linear 3"], sample_shape=[5])
-    network.set_dropout(seed=1, step=0, positions=range(16))
     y = network(x)      # images are (N, H, W, C), as in the trainer
 
 Parameters have the trainer's names: the number of the layer, and PyTorch's word.
@@ -10,7 +9,8 @@ Parameters have the trainer's names: the number of the layer, and PyTorch's word
 import torch
 from torch import nn
 
-from parity import philox
+from parity.dropout import Dropout
+from parity.module import Module
 
 
 def first_to_last(x):
@@ -19,26 +19,6 @@ def first_to_last(x):
 
 def last_to_first(x):
     return x.movedim(-1, 1)
-
-
-class Dropout(nn.Module):
-    """Drops the elements that the trainer drops."""
-
-    def __init__(self, path, p):
-        super().__init__()
-        self.path, self.p, self.drawn_by = path, p, None
-
-    def forward(self, x):
-        """x [N, C, ...] or, of tokens, [N, T, C]."""
-        if not self.training or self.p == 0:
-            return x
-        seed, step, positions = self.drawn_by
-        shape = (first_to_last(x) if x.dim() == 4 else x).shape
-        kept = torch.stack([~torch.from_numpy(philox.dropped(
-            seed, step, position, self.path, shape[1:].numel(), self.p))
-                            for position in positions]).reshape(shape)
-        kept = last_to_first(kept) if x.dim() == 4 else kept
-        return x * kept * (1 / (1 - self.p))
 
 
 class ChannelsLast(nn.Module):
@@ -128,13 +108,13 @@ def make_layer(path, kind, numbers, options, width, rank):
     return makers[kind]() if kind in makers else None
 
 
-class Network(nn.Module):
+class Network(Module):
 
     def __init__(self, layers, sample_shape):
         """`sample_shape`: [H, W, C], [K], or [T] of tokens. Raises ValueError or
         RuntimeError for layers that do not fit together."""
         super().__init__()
-        self._kinds = []
+        self.layers, self._kinds = layers, []
         tokens = parse(layers[0])[0] == "embedding"
         # One sample is traced through the layers to find their widths.
         x = torch.zeros((1, *sample_shape),
@@ -170,19 +150,7 @@ class Network(nn.Module):
             x = self._layer(i, x, kept)
         return first_to_last(x) if x.dim() == 4 else x
 
-    def set_dropout(self, seed, step, positions):
-        """Where dropout draws next: the step, and the number of each sample in
-        the global batch."""
-        for module in self.modules():
-            if isinstance(module, Dropout):
-                module.drawn_by = seed, step, positions
-
-    def has_batch_norm(self):
-        return any(kind == "batchnorm" for kind, _ in self._kinds)
-
     def void_biases(self):
-        """Names of biases that a norm right behind takes away again: their
-        gradients are 0 but for rounding, so they cannot be compared."""
         names = set()
         for i, (kind, _) in enumerate(self._kinds[:-1]):
             behind = getattr(self, str(i + 1), None)

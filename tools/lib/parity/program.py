@@ -44,10 +44,12 @@ def phase_config(case, phase, samples, folder):
         "model": {**config["model"],
                   "init_from": os.path.join(folder, "start.safetensors")},
         "data": samples.config,
-        "train": {**config["train"], **phase["train"],
-                  "steps": phase["until"]},
+        "train": {**config["train"], **phase["train"], **(
+            {"epochs": case["epochs"]} if "epochs" in case
+            else {"steps": phase["until"]})},
         "mesh": phase["mesh"],
-        "checkpoint": {"dir": os.path.join(folder, "saved"),
+        "checkpoint": {**config.get("checkpoint", {}), "keep": 0,
+                       "dir": os.path.join(folder, "saved"),
                        "every_minutes": 0.0},
         "log": {"every": 1, "file": os.path.join(folder, "log.jsonl"),
                 "progress": "off"},
@@ -81,7 +83,7 @@ def run_trainer(trainer, case, samples, start, folder):
         with open(path, "w", encoding="utf-8") as file:
             file.write(config_text(phase_config(case, phase, samples, folder)))
         run_phase(trainer, path, resume=number > 1)
-    return read_run(case, folder)
+    return read_run(folder)
 
 
 def read_shards(folder, stem):
@@ -92,24 +94,58 @@ def read_shards(folder, stem):
     return tensors
 
 
-def read_run(case, folder):
-    checkpoint = os.path.join(folder, "saved", "step-%08d" % case["steps"])
-    model = read_shards(checkpoint, "model")
-    run = Run(states=read_shards(checkpoint, "optimizer"))
-    for name, value in model.items():
-        buffer = name.rsplit(".", 1)[-1] in (
-            "running_mean", "running_var", "num_batches_tracked")
-        (run.buffers if buffer else run.parameters)[name] = value
+def step_folder(step):
+    return "step-%08d" % step
+
+
+def is_buffer(name):
+    return name.rsplit(".", 1)[-1] in ("running_mean", "running_var",
+                                       "num_batches_tracked")
+
+
+def read_run(folder):
+    run = Run()
     with open(os.path.join(folder, "log.jsonl"), encoding="utf-8") as log:
-        lines = [json.loads(line) for line in log]
-    for line in lines:
-        loss = float("nan") if line.get("loss") is None else line["loss"]
-        if line["kind"] == "train":
-            run.losses.append(loss)
-            run.rates.append(line["lr"])
-            run.accuracies.append(line.get("accuracy"))
-            if "grad_norm" in line:
-                run.norms.append(line["grad_norm"])
-        elif line["kind"] == "evaluation":
-            run.evaluations.append((line["step"], loss, line.get("accuracy")))
+        for line in log:
+            read_line(run, json.loads(line))
+    saved = os.path.join(folder, "saved")
+    course = run.course
+    course.last_step = len(run.losses)
+    course.saved_steps = sorted(int(name[len("step-"):])
+                                for name in os.listdir(saved)
+                                if name.startswith("step-"))
+    best = os.path.join(saved, "best")
+    if os.path.islink(best):
+        course.best_step = int(os.readlink(best)[len("step-"):])
+    last = os.path.join(saved, step_folder(course.last_step))
+    run.states = read_shards(last, "optimizer")
+    run.states.pop("loss_scaler", None)
+    skipped = run.states.pop("skipped_steps", None)
+    if skipped is not None:  # of a constant scale
+        course.skipped = set(range(int(skipped.item())))
+    run.buffers = {name: value
+                   for name, value in read_shards(last, "model").items()
+                   if is_buffer(name)}
+    for step in course.saved_steps:
+        model = read_shards(os.path.join(saved, step_folder(step)), "model")
+        run.saved[step] = {name: value for name, value in model.items()
+                           if not is_buffer(name)}
+    run.parameters = run.saved.pop(course.last_step)
     return run
+
+
+def read_line(run, line):
+    loss = float("nan") if line.get("loss") is None else line["loss"]
+    if line["kind"] == "train":
+        run.losses.append(loss)
+        run.rates.append(line["lr"])
+        run.accuracies.append(line.get("accuracy"))
+        if "grad_norm" in line:
+            run.norms.append(line["grad_norm"])
+        if "loss_scale" in line:
+            course = run.course
+            if line["skipped_steps"] > len(course.skipped):
+                course.skipped.add(line["step"] - 1)
+            course.scales.append(line["loss_scale"])
+    elif line["kind"] == "evaluation":
+        run.evaluations.append((line["step"], loss, line.get("accuracy")))

@@ -16,8 +16,13 @@ import numpy as np
 import torch
 
 from parity import philox
+from parity.losses import PADDING
 
-PADDING = -100  # target that no loss counts, data/text/token_windows.cc
+
+
+def is_classification(data):
+    """Whether the targets of the section [data] are classes, or tokens."""
+    return data["kind"] == "tokens" or data["num_classes"] > 0
 
 
 class Samples:

@@ -1,6 +1,6 @@
 """A case trained by PyTorch, in one process.
 
-    run = train(case, samples, start, torch.float64)
+    run = train(case, samples, start, torch.float64, course)
     run.parameters["0.weight"], run.losses[0], run.evaluations[-1]
 
 The gradient of a step is that of the loss of the whole global batch: replicas,
@@ -8,7 +8,13 @@ micro-batches and stages change it only where batch norms take the statistics of
 a part of the batch, or where dropout draws.
 
 In bf16 and f16 the network has that dtype, and the optimizer, which updates
-parameters of its own, f32, as torch.amp's examples do it.
+parameters of its own, f32, as torch.amp's examples do it. There, and where
+replicas add up in another dtype (comm.reduction_dtype), gradients are rounded
+where the trainer's are: in each micro-batch, and in each sum of two.
+
+`course` is what the trainer decided by numbers at the edge of a range, which one
+rounding may change: the steps that it skipped, its loss scales, and its last
+step. course.py checks that the decisions follow the rules.
 """
 
 import dataclasses
@@ -17,8 +23,10 @@ import fnmatch
 import torch
 
 from parity import philox
+from parity.course import Course
 from parity.losses import Loss
-from parity.network import Network
+from parity.models import network_of
+from parity.samples import is_classification
 from parity.updates import base_rate, learning_rates, make_optimizer
 
 
@@ -33,6 +41,12 @@ class Run:
     rates: list = dataclasses.field(default_factory=list)
     norms: list = dataclasses.field(default_factory=list)
     evaluations: list = dataclasses.field(default_factory=list)
+    # {step: parameters} behind it.
+    saved: dict = dataclasses.field(default_factory=dict)
+    # The largest element of a step's gradients, not divided by the number of
+    # targets.
+    peaks: list = dataclasses.field(default_factory=list)
+    course: Course = dataclasses.field(default_factory=Course)
 
 
 def matches(name, patterns):
@@ -43,19 +57,17 @@ def in_dtype(x, dtype):
     return x.to(dtype) if x.is_floating_point() else x
 
 
-# Factor of gradients of 16 bits, so that few of them underflow.
-SCALE = 64
+SHORT = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 
 
 class Training:
 
-    def __init__(self, case, samples, start, dtype):
+    def __init__(self, case, samples, start, dtype, course, rounds, noise):
         config = self._config = case["config"]
-        self._case, self._samples, self._dtype = case, samples, dtype
-        self._net = Network(config["model"]["layers"],
-                            case["sample_shape"]).to(dtype)
-        self._net.load_state_dict({name: in_dtype(value, dtype)
-                                   for name, value in start.items()})
+        self._samples, self._dtype = samples, dtype
+        self._course, self._noise = course, noise
+        self._net = network_of(case).to(dtype)
+        self._load(start)
         for name, p in self._net.named_parameters():
             p.requires_grad_(
                 not matches(name, config["model"].get("freeze", [])))
@@ -69,24 +81,37 @@ class Training:
         rate = base_rate(keys, config["train"]["global_batch_size"])
         self._optimizer = make_optimizer(keys, self._named, rate)
         self._loss_dtype = torch.float32 if self._short else dtype
-        self._loss = Loss(config["loss"], self._loss_dtype)
+        self._loss = Loss(config["loss"], is_classification(config["data"]),
+                          self._loss_dtype)
         self._averages = {name: p.detach().clone()
                           for name, p in self._trained}
         self._sync = config["model"].get("sync_batch_norm", False)
+        self._reduced = SHORT.get(config["comm"].get("reduction_dtype")
+                                  if rounds else None)
         self._step = 0
         self.run = Run(rates=learning_rates(keys, rate, case["steps"]))
+        self._copy_parameters()
+
+    @torch.no_grad()
+    def _load(self, start):
+        for named in (self._net.named_parameters(), self._net.named_buffers()):
+            for name, value in named:
+                value.copy_(start[name])
 
     def phase(self, phase):
         """Trains until phase["until"] on the phase's mesh."""
         dp = phase["mesh"]["dp"]
         # The buffers of each replica.
         self._buffers = [self._buffers_now()] * dp
-        while self._step < phase["until"]:
+        until = min(phase["until"], self._course.last_step or phase["until"])
+        while self._step < until:
             self._train_step(dp, phase["train"]["micro_batch_size"])
             self._step += 1
+            self.run.saved[self._step] = {name: p.detach().clone()
+                                          for name, p in self._named}
             every = self._config["train"].get("eval_every",
                                               self._steps_per_epoch())
-            if self._step % every == 0 or self._step == phase["until"]:
+            if self._step % every == 0 or self._step == until:
                 self._evaluate()
         self._set_buffers(self._buffers[0])
 
@@ -126,63 +151,109 @@ class Training:
                               positions)
         return self._net(x[positions])
 
-    def _output(self, x, dp, micro):
-        """The outputs of a global batch, of which replica r has the r-th part,
-        cut into micro-batches."""
-        size = len(x)
-        if not self._net.has_batch_norm():
-            return self._forward(x, list(range(size)))
-        share, rows = size // dp, [None] * size
+    def _parts(self, size, dp, micro):
+        """The forwards of a step: pairs of a replica and its samples, of a
+        global batch of which replica r has the r-th part. Batch norms that are
+        synchronised see those of all replicas at once."""
+        if not (self._rounds() or self._net.has_batch_norm()):
+            return [(0, list(range(size)))]
+        share, parts = size // dp, []
         for begin in range(0, share, micro):
-            parts = [[r * share + i for i in
-                      range(begin, min(begin + micro, share))]
-                     for r in range(dp)]
-            if self._sync:
-                parts = [sum(parts, [])]
-            for r, positions in enumerate(parts):
-                self._set_buffers(self._buffers[r])
-                output = self._forward(x, positions)
-                self._buffers[r] = self._buffers_now()
-                for position, row in zip(positions, output):
-                    rows[position] = row
-            if self._sync:
-                self._buffers = [self._buffers[0]] * dp
-        return torch.stack(rows)
+            of_each = [[r * share + i for i in
+                        range(begin, min(begin + micro, share))]
+                       for r in range(dp)]
+            if self._sync and self._net.has_batch_norm():
+                of_each = [sum(of_each, [])]
+            parts += enumerate(of_each)
+        return parts
 
-    def _backward(self, loss):
+    def _rounds(self):
+        """Whether gradients are rounded in each micro-batch."""
+        return self._short or self._reduced is not None
+
+    def _scale(self):
+        """The loss scale of this step, in which gradients may underflow."""
+        scale = self._config["train"].get("loss_scale", 1)
+        if self._course.scales:
+            scale = self._course.scales[self._step]
+        return scale if self._short and not isinstance(scale, str) else 1
+
+    def _forward_backward(self, x, y, dp, micro):
         """Sets the gradients of the parameters that are trained, also of those
-        that no loss reaches."""
-        self._net.zero_grad()
-        scale = SCALE if self._short else 1
-        (loss * scale).backward()
+        that no loss reaches. Returns the outputs of the global batch."""
+        rows, sums, losses = [None] * len(x), [{} for _ in range(dp)], []
         own = dict(self._net.named_parameters())
+        self._net.zero_grad()
+        for r, positions in self._parts(len(x), dp, micro):
+            self._set_buffers(self._buffers[r])
+            output = self._forward(x, positions).to(self._loss_dtype)
+            self._buffers[r] = self._buffers_now()
+            for position, row in zip(positions, output):
+                rows[position] = row
+            loss = self._loss.sum(output, y[positions]) * self._scale()
+            if not self._rounds():
+                losses.append(loss)
+                continue
+            loss.backward()
+            for name, p in own.items():
+                if p.grad is not None:
+                    sums[r][name] = sums[r].get(name, 0) + p.grad
+                    p.grad = None
+        if self._sync and self._net.has_batch_norm():
+            self._buffers = [self._buffers[0]] * dp
+        output = torch.stack(rows)
+        if losses:
+            sum(losses).backward()
+            sums = [{name: p.grad for name, p in own.items()
+                     if p.grad is not None}]
+        divisor = self._loss.divisor(output, y)
+        peak = 0
         for name, p in self._trained:
-            gradient = own[name].grad
-            p.grad = (torch.zeros_like(p) if gradient is None
-                      else gradient.to(p.dtype) / scale)
+            gradient = self._reduce([each[name] for each in sums
+                                     if name in each], p)
+            peak = max(peak, gradient.abs().max().item())
+            # Without a target that counts, PyTorch's gradients are 0.
+            p.grad = gradient.to(p.dtype) / (self._scale() * (divisor or 1))
+        self.run.peaks.append(peak)
+        return output.detach()
+
+    def _reduce(self, gradients, parameter):
+        """The sum of the gradients of the replicas."""
+        total = None
+        for gradient in gradients:
+            if self._reduced is not None and len(gradients) > 1:
+                gradient = gradient.to(self._reduced)
+            total = gradient if total is None else total + gradient
+        return torch.zeros_like(parameter) if total is None else (
+            total.to(self._dtype))
 
     @torch.no_grad()
     def _copy_parameters(self):
-        """Rounds the optimizer's parameters to the network's."""
+        """Rounds the optimizer's parameters to the network's, with noise."""
         if self._short:
             own = dict(self._net.named_parameters())
             for name, p in self._trained:
-                own[name].copy_(p)
+                own[name].copy_(self._noise(p) if self._noise else p)
 
     def _train_step(self, dp, micro):
-        keys, run = self._config["optimizer"], self.run
+        run = self.run
         x, y = self._batch()
-        output = self._output(x, dp, micro).to(self._loss_dtype)
-        loss = self._loss(output, y)
-        self._backward(loss)
+        output = self._forward_backward(x, y, dp, micro)
+        run.losses.append(self._loss(output, y).item())
+        run.accuracies.append(self._loss.accuracy(output, y))
+        if self._step in self._course.skipped:
+            run.norms.append(None)
+        else:
+            self._update()
+
+    def _update(self):
+        keys, run = self._config["optimizer"], self.run
         trained = [p for _, p in self._trained]
         if keys.get("clip_grad_norm"):
             run.norms.append(torch.nn.utils.clip_grad_norm_(
                 trained, keys["clip_grad_norm"]).item())
         if keys.get("clip_grad_value"):
             torch.nn.utils.clip_grad_value_(trained, keys["clip_grad_value"])
-        run.losses.append(loss.item())
-        run.accuracies.append(self._loss.accuracy(output, y))
         for group in self._optimizer.param_groups:
             group["lr"] = run.rates[self._step]
         self._optimizer.step()
@@ -216,8 +287,10 @@ class Training:
             setattr(self._net.get_submodule(path), word, value.clone())
 
 
-def train(case, samples, start, dtype):
-    training = Training(case, samples, start, dtype)
+def train(case, samples, start, dtype, course, rounds=True, noise=None):
+    """`rounds`: whether sums over replicas are rounded. `noise`: a function of a
+    parameter of 16 bits that disturbs it."""
+    training = Training(case, samples, start, dtype, course, rounds, noise)
     for phase in case["phases"]:
         training.phase(phase)
     return training.finish()

@@ -1,7 +1,8 @@
 """One case: drawn, trained by both sides, compared.
 
     outcome = try_case(trainer, seed=17, folder="/tmp/17")
-    outcome.word            # "alike", "different", "failed" or "refused"
+    outcome.word            # "alike", "alike beside more runs",
+                            # "different", "failed" or "refused"
 """
 
 import dataclasses
@@ -10,9 +11,9 @@ import os
 
 import torch
 
-from parity.comparison import changed, compare
+from parity.comparison import MORE, Noise, compare
 from parity.draw import draw_case, draw_start
-from parity.network import Network
+from parity.models import network_of
 from parity.program import Failed, Refused, run_trainer
 from parity.samples import Samples
 from parity.training import train
@@ -28,6 +29,9 @@ class Outcome:
     word: str
     lines: list = dataclasses.field(default_factory=list)
 
+    def precision(self):
+        return self.case["config"]["train"]["precision"] if self.case else ""
+
     def __str__(self):
         train = self.case["config"]["train"]
         mesh = ", then ".join(" ".join(
@@ -36,13 +40,23 @@ class Outcome:
         return "%s: %s on %s; %s; %s; %s" % (
             self.word, train["precision"], train["device"],
             self.case["config"]["optimizer"]["kind"], mesh,
-            ", ".join(self.case["config"]["model"]["layers"]))
+            model_text(self.case["config"]["model"]))
+
+
+def model_text(model):
+    if "layers" in model:
+        return ", ".join(model["layers"])
+    return " ".join("%s=%s" % pair for pair in model.items())
 
 
 def try_case(trainer, seed, folder, precision=None, plant=()):
     """`plant`: (section, key, factor) of numbers that PyTorch's side alone gets,
     to see whether the difference is found."""
-    case = draw_case(seed, precision)
+    return run_case(trainer, draw_case(seed, precision), seed, folder, plant)
+
+
+def run_case(trainer, case, seed, folder, plant=()):
+    """`seed`: of the noise."""
     os.makedirs(folder)
     with open(os.path.join(folder, "case.json"), "w", encoding="utf-8") as file:
         json.dump(case, file, indent=1)
@@ -60,12 +74,26 @@ def try_case(trainer, seed, folder, precision=None, plant=()):
             config = {**config, section: {
                 **config[section], key: type(value)(value * factor)}}
     other = {**case, "config": config}
-    want = train(other, samples, start, torch.float64)
-    dtype = DTYPES[config["train"]["precision"]]
-    nearby = train(other, samples,
-                   changed(start, seed) if dtype is torch.float64 else start,
-                   dtype)
-    void = Network(config["model"]["layers"],
-                   case["sample_shape"]).void_biases()
-    differences = compare(case, got, want, nearby, void)
-    return Outcome(case, "different" if differences else "alike", differences)
+    network = network_of(case)
+
+    def pytorch(dtype, rounds, noise=None):
+        """16 bits get the noise in each step, on their way to the network; the
+        others once, since they have it from then on."""
+        first = start
+        if noise and dtype in (torch.float64, torch.float32):
+            first = {name: noise(value) for name, value in start.items()}
+        return train(other, samples, first, dtype, got.course, rounds, noise)
+
+    want = pytorch(torch.float64, rounds=False)
+    precision = config["train"]["precision"]
+    differences, nearby = [], []
+    for i in range(1 + MORE):
+        # Beside f64, f64 is only near with noise.
+        noise = Noise(precision, seed + i) if i or precision == "f64" else None
+        nearby.append(pytorch(DTYPES[precision], True, noise))
+        differences = compare(other, got, want, nearby, network)
+        if not differences:
+            break
+    word = ("different" if differences else "alike" if len(nearby) == 1
+            else "alike beside more runs")
+    return Outcome(case, word, differences)

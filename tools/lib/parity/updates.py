@@ -14,10 +14,11 @@ from torch_optimizers import Lamb, Lars
 
 
 def base_rate(keys, global_batch_size):
+    lr = keys.get("lr", 0.01 if keys["kind"] in ("sgd", "lars") else 0.001)
     times = global_batch_size / keys.get("lr_base_batch_size",
                                          global_batch_size)
     scaling = {"none": 1, "linear": times, "sqrt": math.sqrt(times)}
-    return keys["lr"] * scaling[keys.get("lr_scaling", "none")]
+    return lr * scaling[keys.get("lr_scaling", "none")]
 
 
 def decayed(keys, name, parameter):
@@ -96,5 +97,6 @@ def learning_rates(keys, lr, steps):
     elif warm:  # LinearLR refuses a start of 0
         rates = [lr * step / warm for step in range(warm)]
     schedule = SCHEDULES[keys.get("schedule", "constant")]
+    keys = {"schedule_steps": max(1, steps - warm), **keys}
     rates += rates_of(lambda o: schedule(o, keys, lr), max(steps - warm, 0))
     return rates[:steps]
