@@ -45,7 +45,8 @@ EvaluationReport SumOf(std::int64_t step, nn::ops::LossReduction reduction,
   const LossBits all = {Bits(sum), Bits(count), Bits(correct)};
   EvaluationReport report;
   report.step = step;
-  report.loss = all.Reduced(reduction);
+  // A sum over nothing would be 0, the best loss of all.
+  report.loss = count == 0 ? all.mean() : all.Reduced(reduction);
   report.accuracy = all.accuracy();
   report.count = counted ? targets : static_cast<std::int64_t>(count);
   return report;

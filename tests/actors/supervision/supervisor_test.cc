@@ -1,9 +1,12 @@
 // The supervisor with fake ranks: it drops messages of another generation, and
 // notices silence after one time-out.
 
+#include <cmath>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/actors/supervision/supervisor_fixture.h"
@@ -121,6 +124,26 @@ TEST_F(SupervisorTest, EvaluationsCountTargets) {
   EXPECT_EQ(report.count, 5);
   EXPECT_EQ(report.accuracy, 0.5);
   EXPECT_EQ(report.loss, 4);
+}
+
+// With a sum as with a mean; it is never the best evaluation.
+TEST_F(SupervisorTest, AnEvaluationInWhichNothingCountsHasNoLoss) {
+  for (const auto reduction :
+       {nn::ops::LossReduction::kMean, nn::ops::LossReduction::kSum}) {
+    JobSpec spec = TinyCnnJob(2, 9);
+    spec.loss_reduction = reduction;
+    spec.eval_every = 1;
+    spec.early_stop_patience = 1;  // ends at the first one without improvement
+    Begin(spec);
+    for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 1));
+    const LossBits nothing = {Bits(0), Bits(0), Bits(0)};
+    for (int rank : {0, 1}) Send(Evaluated{kNow, rank, 1, nothing, 0});
+    ASSERT_TRUE(ended());
+    const JobResult result = *process_->outcome.Wait();
+    EXPECT_TRUE(std::isnan(result.evaluation.loss)) << result.evaluation.loss;
+    EXPECT_EQ(result.evaluation.count, 0);
+    EXPECT_EQ(result.best.step, 0);
+  }
 }
 
 // A stop that arrives after the last step has no effect.
