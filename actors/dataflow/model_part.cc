@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
+#include "nn/kernels/loss_scale.h"
 #include "nn/kernels/open_kernels.h"
 #include "nn/kernels/step_scalars.h"
 
@@ -59,7 +60,20 @@ absl::Status ModelPart::Init() {
   TROUPE_ASSIGN_OR_RETURN(
       scalars_, nn::Tensor::Create({nn::kNumStepScalars}, nn::DType::kF64,
                                    kernels_->allocator()));
-  return absl::OkStatus();
+  return optimizer_->MaySkipSteps() ? MakeSkips() : absl::OkStatus();
+}
+
+absl::Status ModelPart::MakeSkips() {
+  TROUPE_ASSIGN_OR_RETURN(
+      skips_, nn::Tensor::Create({nn::kNumLossScaleState}, nn::DType::kF64,
+                                 kernels_->allocator()));
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor first,
+                          nn::Tensor::Create(skips_.shape(), skips_.dtype(),
+                                             nn::HostAllocator(*kernels_)));
+  nn::LossScaleIn(first) = nn::LossScaleState();
+  nn::LossScaleIn(first).scale = 1;
+  nn::CopyBytes(*kernels_, nn::Queue::kCompute, first, skips_);
+  return nn::Synchronize(*kernels_, nn::Record(*kernels_, nn::Queue::kCompute));
 }
 
 absl::StatusOr<nn::Tensor> ModelPart::OnDevice(const nn::Tensor& tensor) {
@@ -144,12 +158,19 @@ absl::Status ModelPart::Update(double count) {
   optimizer_->FillScalars(updates_, scalars);
   scalars.loss_count = count;
   TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(scalars, scalars_));
+  if (skips_.defined()) {
+    TROUPE_RETURN_IF_ERROR(kernels_->ApplyLossScale(skips_, scalars_));
+  }
   for (int bucket = 0; bucket < arena_->num_buckets(); ++bucket) {
     TROUPE_RETURN_IF_ERROR(arena_->ZeroUnwritten(bucket));
   }
   if (optimizer_->NeedsAllBuckets()) {
     TROUPE_RETURN_IF_ERROR(optimizer_->Inspect(*kernels_, scalars_, *arena_));
     TROUPE_RETURN_IF_ERROR(optimizer_->Conclude(*kernels_, scalars_));
+  }
+  if (skips_.defined()) {
+    TROUPE_RETURN_IF_ERROR(kernels_->UpdateLossScale(nn::LossScaleRule::Fixed(),
+                                                     scalars_, skips_));
   }
   for (int bucket = 0; bucket < arena_->num_buckets(); ++bucket) {
     TROUPE_RETURN_IF_ERROR(

@@ -22,6 +22,10 @@
 // `count`, the number of targets of all these micro-batches: like a job's, they
 // are the gradient of the mean loss.
 //
+// If the optimizer skips steps with gradients that are not finite
+// (OptimizerOptions::skip_nonfinite), a skipped step is none for its bias
+// corrections either, as in a job.
+//
 // Parameters start with the same values as in a job with the same seed and
 // names. For a stage to have the names of the whole model, build it from that
 // (pipeline/partition.h):
@@ -91,6 +95,7 @@ class ModelPart : private nn::GradientSink {
 
   // Returns the number of forward passes without a backward pass yet.
   int under_way() const { return static_cast<int>(under_way_.size()); }
+  // Returns the number of calls of Update(), skipped steps included.
   std::int64_t updates() const { return updates_; }
   nn::Device device() const { return kernels_->device(); }
   // Returns the parameters, in order of declaration.
@@ -101,6 +106,7 @@ class ModelPart : private nn::GradientSink {
 
   explicit ModelPart(const ModelPartOptions& options);
   absl::Status Init();
+  absl::Status MakeSkips();
   absl::StatusOr<nn::Tensor> Run(const nn::Tensor& x,
                                  const nn::Tensor* targets);
   absl::StatusOr<nn::Tensor> OnDevice(const nn::Tensor& tensor);
@@ -116,6 +122,8 @@ class ModelPart : private nn::GradientSink {
   std::unique_ptr<nn::ParameterArena> arena_;
   std::unique_ptr<nn::Optimizer> optimizer_;  // null if it is not trained
   nn::Tensor scalars_;
+  // Counts skipped steps (nn/kernels/loss_scale.h); undefined if none may be.
+  nn::Tensor skips_;
   std::deque<std::unique_ptr<MicroBatch>> under_way_;
   std::int64_t updates_ = 0;
   std::int64_t samples_ = 0;  // number in forward passes since the last update

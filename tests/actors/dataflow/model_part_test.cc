@@ -3,6 +3,7 @@
 
 #include "actors/dataflow/model_part.h"
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -123,6 +124,37 @@ TEST(ModelPart, ADeviceThatWorksLaterIsWaitedFor) {
     };
     EXPECT_EQ(TrainParts(PartOptions(0), later), expected) << seed;
   }
+}
+
+// Returns the weights of a part after a step for each of `inputs`, filled with
+// that value.
+std::vector<float> WeightsAfter(const std::vector<float>& inputs) {
+  ModelPartOptions options = PartOptions(1);
+  options.optimizer = [] {
+    nn::AdamOptions adam;
+    adam.common.skip_nonfinite = true;
+    return std::make_unique<nn::Adam>(adam);
+  };
+  auto part = ModelPart::Create(options).value();
+  nn::CachingAllocator memory;
+  const nn::Tensor targets = nn::Tensor::Zeros({2}, nn::DType::kI64, memory);
+  for (const float input : inputs) {
+    nn::Tensor x = nn::Tensor::Zeros({2, 16}, nn::DType::kF32, memory);
+    for (float& each : x.span<float>()) each = input;
+    EXPECT_TRUE(part->Loss(x, targets).ok());
+    EXPECT_TRUE(part->Backward().ok());
+    EXPECT_TRUE(part->Update(/*count=*/2).ok());
+  }
+  EXPECT_EQ(part->updates(), static_cast<std::int64_t>(inputs.size()));
+  const nn::Tensor& weights = part->parameters()[0]->value;
+  return {weights.span<float>().begin(), weights.span<float>().end()};
+}
+
+// As in a job: Adam's bias corrections count the updates that were made.
+TEST(ModelPart, ASkippedStepIsNoUpdate) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(WeightsAfter({nan, 0.5f, nan, nan, 1, 2}),
+            WeightsAfter({0.5f, 1, 2}));
 }
 
 TEST(ModelPart, MistakesAreNamed) {
