@@ -123,26 +123,17 @@ TEST(BatchNormJob, AStopAtAnyMessageChangesNoBit) {
     ASSERT_TRUE(straight.result.ok()) << straight.result.status();
     int interrupted = 0;
     for (std::uint64_t seed : Seeds(30)) {
-      spec.checkpoint.dir = FreshFolder(absl::StrCat(name, "_", seed));
-      spec.checkpoint.resume = true;
-      SimulationOptions options;
-      options.seed = seed;
-      options.stop_after_messages = 20 + 13 * static_cast<std::int64_t>(seed);
-      const SimulatedRun first = Simulate(spec, options);
-      ASSERT_TRUE(first.result.ok()) << first.result.status();
-      interrupted += first.result->stopped;
-      options.stop_after_messages = -1;
-      const SimulatedRun second = Simulate(spec, options);
-      ASSERT_TRUE(second.result.ok())
-          << second.result.status() << ReplayCommand(seed);
-      ASSERT_EQ(second.result->evaluation.loss,
+      const ResumedRun run =
+          StopAndResume(spec, absl::StrCat(name, "_", seed), seed);
+      ASSERT_TRUE(run.status().ok()) << run.status() << ReplayCommand(seed);
+      interrupted += run.first.result->stopped;
+      ASSERT_EQ(run.second.result->evaluation.loss,
                 straight.result->evaluation.loss)
           << ReplayCommand(seed);
       const std::string file =
           absl::StrCat("/step-00000006/model", pp == 1 ? "" : "-00001-of-00002",
                        ".safetensors");
-      ASSERT_EQ(FileBytes(spec.checkpoint.dir + file),
-                FileBytes(straight_dir + file))
+      ASSERT_EQ(FileBytes(run.dir + file), FileBytes(straight_dir + file))
           << ReplayCommand(seed);
     }
     EXPECT_GT(interrupted, 0);

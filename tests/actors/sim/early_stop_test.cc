@@ -65,26 +65,19 @@ TEST_P(EarlyStopTest, AResumedRunEndsThereToo) {
   ASSERT_EQ(straight.result->steps, kEnd);
   int interrupted = 0;
   for (std::uint64_t seed : Seeds(60)) {
-    spec.checkpoint.dir = FreshFolder(absl::StrCat(name, "_", seed));
-    spec.checkpoint.resume = true;
-    SimulationOptions options;
-    options.seed = seed;
-    options.stop_after_messages = 20 + 13 * static_cast<std::int64_t>(seed);
-    const SimulatedRun first = Simulate(spec, options);
-    ASSERT_TRUE(first.result.ok()) << first.result.status();
-    interrupted += first.result->stopped;
-    options.stop_after_messages = -1;
-    const SimulatedRun second = Simulate(spec, options);
-    ASSERT_TRUE(second.result.ok())
-        << second.result.status() << ReplayCommand(seed);
-    ASSERT_EQ(second.result->steps, kEnd)
-        << "stopped after step " << first.result->steps << ReplayCommand(seed);
-    ASSERT_FALSE(second.result->stopped) << ReplayCommand(seed);
-    ASSERT_EQ(second.result->converged, straight.result->converged)
+    const std::string dir = absl::StrCat(name, "_", seed);
+    const ResumedRun run = StopAndResume(spec, dir, seed);
+    ASSERT_TRUE(run.status().ok()) << run.status() << ReplayCommand(seed);
+    interrupted += run.first.result->stopped;
+    const JobResult& ended = *run.second.result;
+    ASSERT_EQ(ended.steps, kEnd)
+        << "stopped after step " << run.first.result->steps
+        << ReplayCommand(seed);
+    ASSERT_FALSE(ended.stopped) << ReplayCommand(seed);
+    ASSERT_EQ(ended.converged, straight.result->converged)
         << ReplayCommand(seed);
     const std::string file = "/step-00000008/model.safetensors";
-    ASSERT_EQ(FileBytes(spec.checkpoint.dir + file),
-              FileBytes(straight_dir + file))
+    ASSERT_EQ(FileBytes(run.dir + file), FileBytes(straight_dir + file))
         << ReplayCommand(seed);
   }
   EXPECT_GT(interrupted, 0);

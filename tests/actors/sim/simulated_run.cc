@@ -46,6 +46,21 @@ SimulatedRun Simulate(const JobSpec& spec, std::uint64_t seed) {
   return Simulate(spec, options);
 }
 
+ResumedRun StopAndResume(JobSpec spec, const std::string& name,
+                         std::uint64_t seed) {
+  spec.checkpoint.dir = FreshFolder(name);
+  spec.checkpoint.resume = true;
+  SimulationOptions options;
+  options.seed = seed;
+  options.stop_after_messages = 20 + 13 * static_cast<std::int64_t>(seed);
+  ResumedRun run;
+  run.dir = spec.checkpoint.dir;
+  run.first = Simulate(spec, options);
+  options.stop_after_messages = -1;
+  if (run.first.result.ok()) run.second = Simulate(spec, options);
+  return run;
+}
+
 std::string Difference(const SimulatedRun& run, const SimulatedRun& want) {
   if (!run.check.ok()) return run.check.ToString();
   const absl::Status same = Compare(run.parameters, want.parameters);

@@ -34,6 +34,23 @@ SimulatedRun Simulate(const JobSpec& spec, const SimulationOptions& options);
 // Simulates without faults and delays: the seed chooses the order alone.
 SimulatedRun Simulate(const JobSpec& spec, std::uint64_t seed);
 
+// A run that was stopped, and the run that went on from its checkpoint.
+struct ResumedRun {
+  std::string dir;  // folder of its checkpoints
+  SimulatedRun first, second;
+
+  // Returns the first error of the two.
+  absl::Status status() const {
+    return first.result.ok() ? second.result.status() : first.result.status();
+  }
+};
+
+// Simulates a run with checkpoints in a new folder `name`, stops it after a
+// number of messages that grows with the seed, and resumes it under that seed.
+// The seeds 0 to 59 stop a small job at every part of it.
+ResumedRun StopAndResume(JobSpec spec, const std::string& name,
+                         std::uint64_t seed);
+
 // Returns the error of `run`, or its first difference from `want`, to the bit:
 // parameters after each step, losses, evaluations. A run that has failed
 // differs from one that has not. Empty: there is none.
