@@ -6,7 +6,10 @@ Commands are the lines of ```sh blocks, lines of other blocks that begin with
 "$ ", and the indented lines below "For example:" and the like in a help text.
 Those of a page run in one scratch folder, in their order, and must end with 0:
 
-- `trainer ...` runs as written, except that runs are shortened (shortened());
+- `trainer ...` runs as written, except that runs are shortened (shortened()).
+  The nodes of `trainer launch --nnodes=N` run at the same time, all on this host;
+  `trainer doctor --listen` runs until it listens, and gets Ctrl-C;
+- of `scp` the files must be there;
 - of `bazel ...` the labels, the configurations and the program's options must
   exist, of a script in tools/ the file and its options: both take minutes;
 - all other programs, and what needs another host, are in EXCEPTIONS.txt, with
@@ -20,10 +23,14 @@ must have the syntax of Python.
 import os
 import re
 import shlex
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 
+from command_files import write_files
 from command_words import Trainer, Tree, wrong_bazel, wrong_script
 
 # Seconds that a command may take.
@@ -31,35 +38,6 @@ TIMEOUT_S = 60
 
 # Programs that begin a command in a help text.
 HELP_PROGRAMS = r"(n\d\$ )?(trainer|scp|bazel|tools/\w+) "
-
-# Files that commands read, and that no command has written.
-FIXTURES = {
-    "run.toml": """
-[model]
-kind = "mlp"
-
-[data]
-kind = "synthetic"
-
-[checkpoint]
-dir = "checkpoints/run"
-replace = true
-""",
-    "long.toml": """
-[model]
-kind = "gpt_nano"
-
-[data]
-kind = "text"
-
-[train]
-global_batch_size = 4
-
-[checkpoint]
-dir = "checkpoints/long"
-""",
-    "input.txt": "ROMEO: Is the day so young?\n" * 300,
-}
 
 # Commands that run before those of a page, for what its reader has already.
 BEFORE = {
@@ -74,6 +52,10 @@ BEFORE = {
         "trainer train --config=examples/char_gpt/char_gpt.toml "
         "--set data.path=input.txt --set train.global_batch_size=4",
         "trainer train --config=long.toml",
+    ],
+    "trainer help predict": [
+        "trainer train --config=photos.toml --set data.val_fraction=0.5 "
+        "--set train.steps=4",
     ],
 }
 
@@ -211,12 +193,26 @@ def make_scratch(tree, trainer, folder):
     # The program of one's own that trainer launch starts.
     os.symlink(os.path.abspath("examples/any_launcher/any_launcher"),
                os.path.join(folder, "mine"))
-    for name, text in FIXTURES.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
+    write_files(folder)
     environment = dict(os.environ, HOME=folder, XDG_CACHE_HOME=folder)
     environment["PATH"] = programs + ":" + environment["PATH"]
     return environment
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return listener.getsockname()[1]
+
+
+def on_this_host(text):
+    """Returns the commands by which the nodes of a job start, one for each node,
+    with this host in place of theirs."""
+    nodes = int(re.search(r"--nnodes=(\d+)", text).group(1))
+    text = re.sub(r"--master=\S+", "--master=localhost:%d" % free_port(), text)
+    text = text.replace("--config=FILE", "--config=run.toml")
+    return [re.sub(r"--node-rank=\d+", "--node-rank=%d" % node, text)
+            for node in range(nodes)]
 
 
 class Checker:
@@ -257,6 +253,8 @@ class Checker:
             wrong = wrong_bazel(self.tree, ["run", label, "--", *words[1:]])
         elif program == "export":
             runs = True
+        elif program == "scp":
+            wrong = self.wrong_copy(words)
         elif not excused:
             wrong = "%s is not run here: an exception must say why" % program
         if excused:
@@ -266,17 +264,51 @@ class Checker:
         elif runs and not excused:
             self.run(command)
 
+    def wrong_copy(self, words):
+        """Returns what is wrong with `scp OPTIONS FILE... HOST:PATH`."""
+        files = [word for word in words[1:-1] if not word.startswith("-")]
+        missing = [name for name in files
+                   if not os.path.exists(os.path.join(self.folder, name))]
+        return "there is no %s" % missing[0] if missing else ""
+
+    def node(self):
+        """Returns the folder of a host that has its certificates in certs/."""
+        folder = os.path.join(self.folder, "host")
+        if not os.path.exists(folder):
+            os.mkdir(folder)
+            self.run(Command("the certificates of a host", 0,
+                             "trainer certs --dir=host/all --hosts=n1,n2"))
+            shutil.copytree(os.path.join(folder, "all", "n1"),
+                            os.path.join(folder, "certs"))
+            shutil.copy(os.path.join(self.folder, "run.toml"), folder)
+        return folder
+
+    def start(self, text, folder):
+        return subprocess.Popen(
+            ["timeout", "--foreground", "-k", "5", str(TIMEOUT_S), "bash", "-c",
+             text], cwd=folder, env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+            start_new_session=True)
+
     def run(self, command):
         text = re.sub(r"^n\d\$ ", "", command.text)
-        done = subprocess.run(
-            ["timeout", "-k", "5", str(TIMEOUT_S), "bash", "-c", text],
-            cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
-            check=False)
-        if done.returncode != 0:
-            last = done.stdout.strip().split("\n")[-1]
-            self.report.append(command.at(
-                "ends with %d: %s" % (done.returncode, last)))
+        ends_with = 0
+        if "--nnodes=" in text:
+            started = [self.start(node, self.node()) for node in on_this_host(text)]
+        elif "doctor --listen" in text:
+            started = [self.start("exec %s --port=%d" % (text, free_port()),
+                                  self.node())]
+            if started[0].stdout.readline().startswith("listening"):
+                ends_with = -signal.SIGINT
+                os.killpg(started[0].pid, signal.SIGINT)
+        else:
+            started = [self.start(text, self.folder)]
+        for each in started:
+            output, _ = each.communicate()
+            if each.returncode != ends_with:
+                last = output.strip().split("\n")[-1]
+                self.report.append(command.at(
+                    "ends with %d: %s" % (each.returncode, last)))
 
     def check_words_in_text(self, page, lines):
         """Checks what a page names in backticks, outside of blocks."""

@@ -12,11 +12,27 @@ TRAINER = """\
 case "$*" in
   help) echo "  trainer train [options]  trains"
         echo "  trainer report DIR  shows"
+        echo "  trainer certs  makes"
+        echo "  trainer launch  starts"
+        echo "  trainer doctor  looks"
         echo "  trainer help  this text" ;;
   "train --help=markdown") echo "## [model]"; echo '| `kind` | "mlp" |'
                            echo "## [train]"; echo '| `steps` | integer |' ;;
   "help train") echo "  --config=FILE --set section.key=value --resume" ;;
   "help report") echo "  --output=FILE" ;;
+  "help launch") echo "  --nnodes=N --node-rank=I --master=HOST:PORT --certs=DIR" ;;
+  "help doctor") echo "  --listen --certs=DIR" ;;
+  certs*) mkdir -p host/all/n1 ;;
+  launch*--certs=mine*) exit 5 ;;
+  launch*)  # two nodes at the same time: one waits for the other's line
+    mkfifo met 2>/dev/null
+    case "$*" in
+      *--node-rank=0*--master=localhost:*) read -r line <met ;;
+      *) echo here >met ;;
+    esac ;;
+  doctor*--certs=certs*) echo listening
+                         exec python3 -c 'import signal; signal.pause()' ;;
+  doctor*) echo no such folder; exit 1 ;;
   report*) test -e run ;;
   *--set\\ model.kind=bad*) echo "no such kind" >&2; exit 2 ;;
   *) touch run ;;
@@ -112,6 +128,8 @@ class CommandsTest(unittest.TestCase):
             ("tools/pakc", "no program tools/pakc"),
             ("tools/pack --fats", "no option --fats"),
             ("rm -rf /tmp/nothing", "rm is not run here"),
+            ("scp -pr certs/n1 n1:certs", "there is no certs/n1"),
+            ("trainer doctor --listen --certs=mine", "ends with 1"),
         ):
             # Alone, so that no command before it helps.
             page = "Text.\n\n```sh\n%s\n```\n" % command
@@ -139,8 +157,8 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(len(self.report("```python\na = = 1\n```\n")), 1)
 
     def test_an_exception_is_excused_and_must_be_used(self):
-        page = "```sh\nscp a  n1:a   # copies\n```\n"
-        excused = {("docs/page.md", "scp a n1:a"): "needs a host"}
+        page = "```sh\nssh  n1   # goes there\n```\n"
+        excused = {("docs/page.md", "ssh n1"): "needs a host"}
         self.assertEqual(len(self.report(page)), 1)
         self.assertEqual(self.report(page, limit=1, exceptions=excused), [])
         self.assertEqual(len(self.report(limit=1, exceptions=excused)), 1)
@@ -148,6 +166,16 @@ class CommandsTest(unittest.TestCase):
         for limit in (0, 2):
             self.assertEqual(
                 len(self.report(page, limit=limit, exceptions=excused)), 1)
+
+    def test_hosts_are_this_one(self):
+        launch = ("n1$ trainer launch --nnodes=2 --node-rank=0 --master=n1:29400 "
+                  "--certs=%s -- train --config=FILE\n")
+        page = "```sh\ntrainer doctor --listen --certs=certs\n%sscp -pr run.toml " \
+            "n1:\n```\n"
+        self.assertEqual(self.report(page % (launch % "certs")), [])
+        report = self.report(page % (launch % "mine"))
+        self.assertEqual(len(report), 2, report)  # one for each node
+        self.assertIn("ends with 5", report[0])
 
     def test_what_is_wrong_is_not_excused(self):
         page = "```sh\ntrainer train --nodes=2\n```\n"
