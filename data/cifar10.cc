@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::int64_t kPlane = kCifar10Side * kCifar10Side;
 constexpr std::int64_t kChannels = 3;
-constexpr char kSubfolder[] = "cifar-10-batches-bin";
+// Folders in which the archive is unpacked, below the one that is given.
+constexpr const char* kFoldersOfArchive[] = {
+    "cifar-10-batches-bin", "cifar-10-binary/cifar-10-batches-bin"};
 
 std::vector<std::string> FilesOf(Cifar10Part part) {
   if (part == Cifar10Part::kTest) return {"test_batch.bin"};
@@ -59,8 +61,11 @@ absl::Status NoFiles(base::FileSystem& files, const std::string& folder,
 // Returns the files of `part`, with their folder.
 std::vector<std::string> PathsOf(base::FileSystem& files,
                                  const std::string& folder, Cifar10Part part) {
-  const std::string below = base::JoinPath(folder, kSubfolder);
-  const std::string& where = files.Exists(below) ? below : folder;
+  std::string where = folder;
+  for (const char* name : kFoldersOfArchive) {
+    const std::string below = base::JoinPath(folder, name);
+    if (where == folder && files.Exists(below)) where = below;
+  }
   std::vector<std::string> paths;
   for (const std::string& file : FilesOf(part)) {
     paths.push_back(base::JoinPath(where, file));

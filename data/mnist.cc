@@ -38,6 +38,9 @@ std::string PathIn(base::FileSystem& files, const std::string& folder,
                    MnistPart part, absl::string_view what) {
   for (const std::string& name : NamesOf(part, what)) {
     const std::string path = base::JoinPath(folder, name);
+    // Kaggle's archive has each file in a folder of the same name.
+    const std::string inside = base::JoinPath(path, name);
+    if (files.Exists(inside)) return inside;
     if (files.Exists(path)) return path;
   }
   return "";

@@ -9,7 +9,9 @@ constexpr absl::string_view kWrappers[] = {
     "module.",                      // DistributedDataParallel, DeepSpeed
     "_orig_mod.",                   // torch.compile
     "model.",                       // Lightning, Hugging Face
+    "net.",                         // a LightningModule's usual attribute
     "transformer.",                 // GPT2LMHeadModel
+    "base_model.",                  // PEFT, around "model."
     "_forward_module.",             // Lightning Fabric
     "_fsdp_wrapped_module.",        // FullyShardedDataParallel
     "_checkpoint_wrapped_module.",  // checkpoint_wrapper()

@@ -93,6 +93,26 @@ TEST(Cifar10Test, NamesOtherVersions) {
             "binary version) there");
 }
 
+// Programs with windows unpack an archive into a folder of its name.
+TEST(Cifar10Test, LooksWhereArchivesAreUnpacked) {
+  base::PosixFileSystem files;
+  for (const std::string below :
+       {"/cifar-10-binary", "/cifar-10-binary/cifar-10-batches-bin",
+        "/cifar-10-batches-bin"}) {
+    const std::string folder = MakeTempFolder();
+    ASSERT_TRUE(files.CreateFolder(folder + below).ok());
+    WriteFile(folder + below, "test_batch.bin", Record(4, 1, 2, 3));
+    const auto test = ReadCifar10(files, folder, Cifar10Part::kTest);
+    if (below == "/cifar-10-binary") {
+      EXPECT_EQ(test.status().code(), absl::StatusCode::kNotFound);
+      continue;
+    }
+    EXPECT_TRUE(HasCifar10(files, folder, Cifar10Part::kTest)) << below;
+    ASSERT_TRUE(test.ok()) << test.status();
+    EXPECT_THAT(test->labels, ElementsAre(4));
+  }
+}
+
 TEST(Cifar10Test, ReadsFoldersEitherWay) {
   base::FaultyFileSystem files;
   const std::string folder = MakeTempFolder();

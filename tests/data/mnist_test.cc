@@ -102,6 +102,27 @@ TEST(MnistTest, LooksWhereTorchvisionWrites) {
   EXPECT_TRUE(ReadMnist(files, dotted, MnistPart::kTrain).ok());
 }
 
+// Kaggle's archive has each file twice, once in a folder of its own name.
+TEST(MnistTest, ReadsFilesInFoldersOfTheirNames) {
+  base::PosixFileSystem files;
+  const std::string images = "train-images-idx3-ubyte";
+  const std::string labels = "train-labels-idx1-ubyte";
+  for (const bool has_both : {false, true}) {
+    const std::string folder = MakeTempFolder();
+    for (const std::string& name : {images, labels}) {
+      ASSERT_TRUE(files.CreateFolder(folder + "/" + name).ok());
+    }
+    WriteOne(folder, images + "/" + images, labels + "/" + labels);
+    if (has_both) {
+      WriteOne(folder, "train-images.idx3-ubyte", "train-labels.idx1-ubyte");
+    }
+    EXPECT_TRUE(HasMnist(files, folder, MnistPart::kTrain));
+    const auto train = ReadMnist(files, folder, MnistPart::kTrain);
+    ASSERT_TRUE(train.ok()) << train.status();
+    EXPECT_THAT(train->labels, ElementsAre(7));
+  }
+}
+
 TEST(MnistTest, RefusesTwoDataSets) {
   base::PosixFileSystem files;
   const std::string folder = MakeTempFolder();

@@ -35,9 +35,11 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
 }
 for words in train 'launch --nproc-per-node=2 -- train --set mesh.dp=2'; do
   # shellcheck disable=SC2086  # several words
-  on_terminal dumb $words
-  ! grep -q $'\x1b' out.txt || die "escape sequences: $(cat -v out.txt)"
-  grep -q '^step 20/20 ' out.txt || die "no lines: $(cat -v out.txt)"
+  for term in dumb unknown ''; do
+    on_terminal "$term" $words
+    ! grep -q $'\x1b' out.txt || die "escape sequences: $(cat -v out.txt)"
+    grep -q '^step 20/20 ' out.txt || die "no lines: $(cat -v out.txt)"
+  done
   # shellcheck disable=SC2086  # several words
   on_terminal xterm $words
   grep -q $'\x1b' out.txt || die "no bar: $(cat -v out.txt)"

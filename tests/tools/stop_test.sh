@@ -5,7 +5,7 @@
 set -euo pipefail
 . tests/tools/trainer_lib.sh
 
-for signal in INT TERM USR1 HUP; do
+for signal in INT TERM USR1 USR2 XCPU HUP; do
   start train --config=tiny.toml --set checkpoint.dir="$signal" \
     --set train.steps=1000000000
   read_until 'step *'

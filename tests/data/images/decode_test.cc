@@ -64,6 +64,14 @@ TEST(DecodeTest, SixteenBitsKeepTheUpperEight) {
                                   {0x34, 0x12, 0xff, 0x00, 0x01, 0xfe}))
                   .pixels,
               ElementsAre(0x12, 0x00, 0xfe));
+  EXPECT_THAT(Decoded(EncodePngAs(1, 1, SPNG_COLOR_TYPE_TRUECOLOR_ALPHA, 16,
+                                  {0xff, 0x80, 0x00, 0x01, 0x7f, 0x7f, 0, 0}))
+                  .pixels,
+              ElementsAre(0x80, 0x01, 0x7f));
+  EXPECT_THAT(Decoded(EncodePngAs(1, 2, SPNG_COLOR_TYPE_GRAYSCALE_ALPHA, 16,
+                                  {0xff, 0x34, 9, 9, 0x00, 0xa0, 0xff, 0xff}))
+                  .pixels,
+              ElementsAre(0x34, 0x34, 0x34, 0xa0, 0xa0, 0xa0));
 }
 
 // Inks of 255 are no ink, as Adobe writes them.

@@ -279,6 +279,19 @@ TEST(OpenImagesTest, LinksToNothing) {
                 "restore that or remove the link");
 }
 
+TEST(OpenImagesTest, ImagesLinkedToNothingAreNamed) {
+  for (const std::string target :
+       {"/no/such/disk/1.jpeg", "0.png", "../dog/moved.png"}) {
+    const std::string root = FolderWith({"cat/1.png", "dog/1.png"});
+    ASSERT_TRUE(Disk()->MakeLink(target, root + "/cat/0.png").ok());
+    const auto splits = OpenImages(Disk(), root, Small(), {0, 0});
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    EXPECT_THAT(std::string(FillFrom(*splits->train, {0}).status.message()),
+                AllOf(HasSubstr("/cat/0.png: it is a link to " + target),
+                      HasSubstr("; restore that or remove the link")));
+  }
+}
+
 TEST(OpenImagesTest, HoldsBackARandomPart) {
   const std::string root = MakeTempFolder();
   for (int i = 0; i < 20; ++i) {

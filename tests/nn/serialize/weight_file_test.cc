@@ -151,7 +151,9 @@ TEST_F(WeightFileTest, RemovesWrappersInAnyOrder) {
         std::pair("module._orig_mod.", "module._orig_mod."),
         std::pair("_orig_mod.module.model.transformer.", ""),
         std::pair("transformer.", "_fsdp_wrapped_module._orig_mod."),
-        std::pair("", "_forward_module.module.")}) {
+        std::pair("", "_forward_module.module."),
+        std::pair("net._orig_mod.transformer.", "net._orig_mod."),
+        std::pair("base_model.model.transformer.", "base_model.model.")}) {
     std::vector<NamedTensor> tensors = {
         {absl::StrCat(head, "lm_head.weight"), Counting({3, 2})}};
     for (const auto& [name, shape] :

@@ -144,6 +144,11 @@ TEST(ConfigValues, PathsHaveNeitherTildeNorNul) {
                   " = \"before\\u0000after\": must be a path without a NUL, "
                   "such as ",
                   key.example)));
+    for (const std::string& cut :
+         {std::string("\0", 1), std::string("kept\0", 5),
+          std::string("/data/\0\0/a", 10)}) {
+      EXPECT_FALSE(SetValue(key, cut, config).ok()) << key.name;
+    }
     EXPECT_TRUE(SetFromText(key, "./~kept/a~b", config).ok()) << key.name;
     EXPECT_TRUE(SetFromText(key, "", config).ok()) << key.name;
   }

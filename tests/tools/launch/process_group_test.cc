@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -311,12 +312,19 @@ TEST_F(ProcessGroupTest, WhoDiesOfItSaysNothing) {
 }
 
 // A batch system warns of its time limit so.
-TEST_F(ProcessGroupTest, SigUsr1IsHandedOn) {
-  Add(absl::StrCat("trap 'echo warned; exit 3' USR1; kill -USR1 $PPID; ",
-                   kWait));
-  Add("read line <&7");
-  EXPECT_EQ(Run(), "138: ");
-  EXPECT_EQ(Out(), "warned\n");
+TEST_F(ProcessGroupTest, WarningsAreHandedOn) {
+  std::string warned;
+  for (const auto& [name, number] :
+       {std::pair("USR1", SIGUSR1), std::pair("USR2", SIGUSR2),
+        std::pair("XCPU", SIGXCPU)}) {
+    processes_.clear();
+    Add(absl::StrCat("trap 'echo warned; exit 3' ", name, "; kill -", name,
+                     " $PPID; ", kWait));
+    Add("read line <&7");
+    EXPECT_EQ(Run(), absl::StrCat(128 + number, ": "));
+    warned += "warned\n";
+    EXPECT_EQ(Out(), warned);
+  }
 }
 
 TEST_F(ProcessGroupTest, AStopDoesNotWaitForAReader) {

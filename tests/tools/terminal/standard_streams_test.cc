@@ -46,8 +46,11 @@ TEST(StandardStreamsDeathTest, WhatIsClosedBecomesNull) {
 TEST(StandardStreams, DumbTerminalsRewriteNothing) {
   EXPECT_FALSE(CanRewriteLines("dumb"));
   EXPECT_FALSE(CanRewriteLines(""));
+  EXPECT_FALSE(CanRewriteLines("unknown"));
+  EXPECT_FALSE(CanRewriteLines("emacs"));
   EXPECT_TRUE(CanRewriteLines("xterm-256color"));
   EXPECT_TRUE(CanRewriteLines("linux"));
+  EXPECT_TRUE(CanRewriteLines("eterm-color"));  // Emacs's own terminal
 }
 
 }  // namespace

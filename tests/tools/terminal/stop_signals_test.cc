@@ -56,7 +56,8 @@ TEST(StopSignals, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
 }
 
 TEST(StopSignals, CallsOnTheFirstSignal) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) {
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP, SIGPIPE}) {
     absl::Notification called;
     int first = 0;
     auto signals = StopSignals::Start([&](int seen) {
@@ -76,14 +77,15 @@ TEST(StopSignals, OtherSignalsThanCtrlCMayComeTwice) {
   auto signals = StopSignals::Start([&](int) { called.Notify(); });
   ASSERT_TRUE(signals.ok()) << signals.status();
   for (const int signal :
-       {SIGINT, SIGTERM, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) {
+       {SIGINT, SIGTERM, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP, SIGPIPE}) {
     raise(signal);
   }
   called.WaitForNotification();
 }
 
 TEST(StopSignalsDeathTest, CtrlCAfterAnySignalEndsTheProcess) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) {
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP, SIGPIPE}) {
     EXPECT_EXIT(
         {
           auto signals = StopSignals::Start([](int) {}, TestClock);

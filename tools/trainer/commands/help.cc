@@ -63,9 +63,9 @@ Options:
   --help                   This text. --help=markdown: as docs/configuration.md.
 
 Ctrl-C finishes the step, saves and exits; a second Ctrl-C exits at once, unless
-it comes within 0.2 s: `timeout -s INT` sends two. SIGTERM, SIGUSR1 and a closed
-terminal do as the first Ctrl-C, however often they come. A run that has done
-all of its steps when it is stopped ends as usual.
+it comes within 0.2 s: `timeout -s INT` sends two. SIGTERM, SIGUSR1, SIGUSR2,
+SIGXCPU and a closed terminal do as the first Ctrl-C, however often they come. A
+run that has done all of its steps when it is stopped ends as usual.
 )";
 
 constexpr char kMarkdownIntro[] =

@@ -436,7 +436,8 @@ absl::StatusOr<GroupEnd> RunProcesses(const std::vector<JobProcess>& processes,
                                       const GroupOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(
       const std::unique_ptr<SignalQueue> signals,
-      SignalQueue::Start({SIGCHLD, SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGTSTP}));
+      SignalQueue::Start({SIGCHLD, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU,
+                          SIGHUP, SIGTSTP}));
   Group group(options, signals.get());
   for (const JobProcess& process : processes) {
     TROUPE_RETURN_IF_ERROR(group.Start(process));

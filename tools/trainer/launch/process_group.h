@@ -9,9 +9,9 @@
 //   if (!end.words.empty()) std::cerr << "trainer: " << end.words << "\n";
 //   return end.exit_code;
 //
-// Signals: SIGINT (Ctrl-C), SIGTERM, SIGUSR1 and SIGHUP are forwarded, once
-// each. Ctrl-Z stops all processes, and `fg` continues them. There is no time
-// limit after a signal, since the processes may be saving.
+// Signals: SIGINT (Ctrl-C), SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP are
+// forwarded, once each. Ctrl-Z stops all processes, and `fg` continues them.
+// There is no time limit after a signal, since the processes may be saving.
 //
 // Failure: a process has failed if it ends by a signal, or with another code
 // than kExitOk and, if it is the trainer, kExitStopped. The processes of a job

@@ -33,8 +33,9 @@ inline constexpr ExitMeaning kExitMeanings[] = {
      "Options or configuration are wrong, as one line on the error output "
      "says. Nothing has been trained."},
     {kExitStopped,
-     "The run was stopped before its end: by Ctrl-C, SIGTERM, SIGUSR1, a "
-     "closed terminal, or because nobody reads its output any more. Its step "
+     "The run was stopped before its end: by Ctrl-C, SIGTERM, SIGUSR1, "
+     "SIGUSR2, SIGXCPU, a closed terminal, or because nobody reads its output "
+     "any more. Its step "
      "is "
      "finished, and saved where checkpoint.dir is set; --resume goes on."},
     {kExitAtOnce,

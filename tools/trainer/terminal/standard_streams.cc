@@ -26,7 +26,10 @@ StandardStreams OpenClosedStreams() {
 }
 
 bool CanRewriteLines(const std::string& term) {
-  return !term.empty() && term != "dumb";
+  for (const char* plain : {"", "dumb", "unknown", "emacs"}) {
+    if (term == plain) return false;
+  }
+  return true;
 }
 
 }  // namespace troupe::tools

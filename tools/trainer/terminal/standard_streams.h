@@ -25,8 +25,8 @@ struct StandardStreams {
 StandardStreams OpenClosedStreams();
 
 // Whether a terminal of this kind, the value of $TERM, can erase and rewrite a
-// line. "dumb" terminals (an editor's shell, a log) cannot; nothing is known of
-// one without a name.
+// line. "dumb" and "emacs" terminals (an editor's shell, a log) cannot; nothing
+// is known of "unknown" ones, or of one without a name.
 bool CanRewriteLines(const std::string& term);
 
 }  // namespace troupe::tools

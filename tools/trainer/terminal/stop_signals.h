@@ -1,6 +1,7 @@
-// The signals that ask a run to stop: SIGINT (Ctrl-C), SIGTERM, SIGUSR1 (a
-// batch system's warning before the time limit), SIGHUP (a closed terminal) and
-// SIGPIPE (the output has no reader).
+// The signals that ask a run to stop: SIGINT (Ctrl-C), SIGTERM, SIGUSR1 and
+// SIGUSR2 (warnings of a batch system before its time limit: Slurm's --signal,
+// `qsub -notify` of Grid Engine), SIGXCPU (a soft limit on CPU time), SIGHUP (a
+// closed terminal) and SIGPIPE (the output has no reader).
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto signals, StopSignals::Start([&](int signal) {
 //     job->RequestStop();
@@ -52,8 +53,8 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
  private:
-  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP,
-                                          SIGPIPE};
+  static constexpr std::array kSignals = {SIGINT,  SIGTERM, SIGUSR1, SIGUSR2,
+                                          SIGXCPU, SIGHUP,  SIGPIPE};
 
   StopSignals(int read_end, int write_end, std::thread thread);
 
