@@ -76,9 +76,9 @@ absl::StatusOr<std::vector<Unit>> UnitsOf(nn::Module& model, int stages) {
     AddUnits(model, "", units);
   }
   if (static_cast<int>(units.size()) >= stages) return units;
-  return absl::InvalidArgumentError(
-      absl::StrCat("the model has ", units.size(),
-                   " layers in Sequentials, too few for ", stages, " stages"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the model has ", units.size(), " layers in Sequentials, too few for ",
+      stages, " stages; take fewer"));
 }
 
 absl::StatusOr<std::unique_ptr<nn::Module>> MakeModel(

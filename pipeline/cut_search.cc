@@ -288,10 +288,10 @@ absl::Status CheckFits(Search& search, int pp, double limit) {
   }
   const double least = search.BytesOf(*begins, fullest);
   if (least <= limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no cuts keep what a rank holds within ", Bytes(limit),
-                   ": at best, pp ", fullest, " holds ", Bytes(least),
-                   ", which is ", Bytes(least - limit), " more"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no cuts keep what a rank holds within ", Bytes(limit), ": at best, pp ",
+      fullest, " holds ", Bytes(least), ", which is ", Bytes(least - limit),
+      " more; raise the limit, or take more stages"));
 }
 
 }  // namespace
@@ -302,7 +302,7 @@ absl::StatusOr<FoundCuts> FindCuts(const ModelCosts& costs,
   if (static_cast<int>(costs.units.size()) < stages) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the model has ", costs.units.size(),
-        " layers in Sequentials, too few for ", stages, " stages"));
+        " layers in Sequentials, too few for ", stages, " stages; take fewer"));
   }
   const int pp = RanksOf(options.placement);
   TROUPE_RETURN_IF_ERROR(CheckPlacement(options.placement, pp));

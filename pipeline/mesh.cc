@@ -80,25 +80,26 @@ absl::StatusOr<Mesh> Mesh::Create(std::vector<Axis> axes) {
 
 absl::Status Mesh::Check() const {
   if (axes_.size() > kMeshAxesMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("mesh: ", axes_.size(), " axes; at most ", kMeshAxesMax));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mesh: ", axes_.size(), " axes; must be at most ", kMeshAxesMax));
   }
   std::set<absl::string_view> names;
   std::int64_t ranks = 1;
   for (const Axis& axis : axes_) {
     TROUPE_RETURN_IF_ERROR(CheckName(axis.name));
     if (!names.insert(axis.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("mesh: axis ", axis.name, " is there twice"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "mesh: axis ", axis.name, " is there twice; name each once"));
     }
     if (axis.size < 1) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "mesh: ", NamesOf(axes_), " are at least 1, got ", ToString()));
+          "mesh: ", NamesOf(axes_), " must be at least 1, got ", ToString()));
     }
     ranks *= axis.size;
     if (ranks > kMeshRanksMax) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "mesh: ", ToString(), " has more than ", kMeshRanksMax, " ranks"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("mesh: ", ToString(), " has more than ", kMeshRanksMax,
+                       " ranks; make it smaller"));
     }
   }
   return absl::OkStatus();

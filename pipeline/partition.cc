@@ -109,7 +109,9 @@ absl::StatusOr<Place> FindPath(const nn::Module& model,
     place.names.pop_back();
   }
   if (!place.numbers.empty()) return place;
-  return Wrong(path, " is where the model begins: the first stage does anyway");
+  return Wrong(path,
+               " is where the model begins, as the first stage does; leave it "
+               "out");
 }
 
 // Finds all cuts; they ascend.
@@ -131,7 +133,7 @@ absl::StatusOr<std::vector<Place>> FindAll(const nn::Module& model,
     if (!places.empty() && place.numbers <= places.back().numbers) {
       return Wrong(cut, absl::StrCat(" does not stand behind cut ",
                                      cuts[places.size() - 1].ToString(),
-                                     ": cuts ascend"));
+                                     "; put them in order"));
     }
     places.push_back(std::move(place));
   }

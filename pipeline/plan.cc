@@ -78,10 +78,11 @@ absl::Status CheckStages(const PlanOptions& options) {
   const std::string name = base::FieldName<&PlanOptions::cuts>();
   const std::string several =
       stages == pp ? " stages" : absl::StrCat(" with ", stages, " stages");
-  return base::WithFields(absl::InvalidArgumentError(absl::StrCat(
-                              axis, " = ", pp, several, " need ", stages - 1,
-                              " cuts, ", name, " has ", cuts)),
-                          {name, axis});
+  return base::WithFields(
+      absl::InvalidArgumentError(
+          absl::StrCat(axis, " = ", pp, several, " need ", stages - 1,
+                       " cuts, ", name, " has ", cuts, "; give as many")),
+      {name, axis});
 }
 
 absl::Status CheckReductionOrder(const PlanOptions& options) {

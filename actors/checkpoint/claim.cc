@@ -93,8 +93,8 @@ absl::Status CheckMark(base::FileSystem& files, const std::string& dir,
                                : std::string(seen.status().message());
   return absl::FailedPreconditionError(absl::StrCat(
       "process 0 has just written ", path, ", and ", here,
-      "; all processes need one folder for checkpoints: on a disk that their "
-      "hosts share, by its absolute path"));
+      "; give all processes one folder for checkpoints, by its absolute path: "
+      "on a disk that their hosts share"));
 }
 
 }  // namespace troupe::actors

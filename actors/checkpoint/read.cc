@@ -132,9 +132,14 @@ absl::Status Checkpoint::OpenFiles(base::FileSystem& files,
                                    const std::vector<std::string>& names,
                                    Files& to) const {
   for (const std::string& name : names) {
-    TROUPE_ASSIGN_OR_RETURN(
-        nn::SafetensorsFile opened,
-        nn::SafetensorsFile::Open(files, absl::StrCat(path_, "/", name)));
+    const std::string path = absl::StrCat(path_, "/", name);
+    if (!files.Exists(path)) {
+      return absl::NotFoundError(absl::StrCat(
+          path_, " lacks ", name,
+          "; restore it from a copy or use an earlier checkpoint"));
+    }
+    TROUPE_ASSIGN_OR_RETURN(nn::SafetensorsFile opened,
+                            nn::SafetensorsFile::Open(files, path));
     to.push_back(std::move(opened));
   }
   return absl::OkStatus();
@@ -212,7 +217,8 @@ absl::Status Checkpoint::Read(const Files& from, const Hashes& hashes,
   }
   return absl::NotFoundError(
       absl::StrCat(path_, " has no tensor \"", name,
-                   "\"; it is of another model or optimizer"));
+                   "\", so it is of another model or optimizer; "
+                   "give it to those that it was saved from"));
 }
 
 }  // namespace troupe::actors

@@ -84,7 +84,9 @@ absl::Status CheckShards(base::FileSystem& files, const std::string& folder,
       const std::string path = absl::StrCat(folder, "/", file);
       if (files.Exists(path)) continue;
       return absl::NotFoundError(absl::StrCat(
-          path, " is missing; all ranks need to write to the same folder"));
+          path,
+          " is missing; let all ranks write to one folder, on a disk that "
+          "their hosts share"));
     }
     for (const std::string& name : shards[i].tensors) {
       TROUPE_RETURN_IF_ERROR(names.Add(name, i));

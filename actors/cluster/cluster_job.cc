@@ -77,9 +77,10 @@ absl::Status CheckRanks(const Roster& roster, const pipeline::Plan& plan) {
     absl::StrAppend(&have, have.empty() ? "" : ", ",
                     roster.member(process).ranks);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "mesh ", plan.mesh.ToString(), " has ", plan.mesh.size(),
-      " ranks, but the processes have ", roster.ranks(), " (", have, ")"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("mesh ", plan.mesh.ToString(), " has ", plan.mesh.size(),
+                   " ranks, but the processes have ", roster.ranks(), " (",
+                   have, "); start as many"));
 }
 
 class ClusterJob : public RunningJob {

@@ -148,7 +148,9 @@ absl::StatusOr<CoordinatorActor> Connect(caf::actor_system& system,
     if (absl::Now() + pause > deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat("process ", options.process,
-                       " cannot reach process 0: ", last.message()));
+                       " cannot reach process 0: ", last.message(),
+                       "; start process 0 too, and let firewalls pass its "
+                       "port"));
     }
     if (GiveUp(options, pause)) {
       return absl::CancelledError(absl::StrCat(

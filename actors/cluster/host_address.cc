@@ -37,7 +37,8 @@ absl::StatusOr<Addresses> Resolve(const std::string& host, int port,
       ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error == 0) return Addresses(found);
   return absl::NotFoundError(
-      absl::StrCat("host ", host, ": ", ::gai_strerror(error)));
+      absl::StrCat("host ", host, ": ", ::gai_strerror(error),
+                   "; give its address, or a name that this host knows"));
 }
 
 class Socket {

@@ -99,17 +99,19 @@ absl::Status JoinRound::Add(const Join& join) {
       member.process >= processes) {
     return absl::InvalidArgumentError(absl::StrCat(
         Name(member), " comes as one of ", join.processes,
-        " processes; process 0 waits for ", processes, ", numbered from 0"));
+        " processes, and process 0 waits for ", processes,
+        ", numbered from 0; start all with one number of processes"));
   }
   if (member.ranks < 1 || member.ranks > kRanksMax) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Name(member), " has ", member.ranks, " ranks"));
+        absl::StrCat(Name(member), " has ", member.ranks,
+                     " ranks; must be 1 to ", kRanksMax));
   }
   std::optional<Join>& place = joins_[member.process];
   if (place) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("two processes come with number ", member.process, ": ",
-                     Name(place->member), " and ", Name(member)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "two processes come with number ", member.process, ": ",
+        Name(place->member), " and ", Name(member), "; give each its own"));
   }
   TROUPE_RETURN_IF_ERROR(Compare(join));
   place = join;

@@ -182,8 +182,7 @@ absl::Status StepRunner::WithHolders(const absl::Status& exhausted) const {
   for (const auto& chunk : chunks_) chunk->AddTo(holders);
   return absl::ResourceExhaustedError(absl::StrCat(
       exhausted.message(), ". The rank's memory: ", holders.ToString(),
-      ". More micro-batches, or modules that are recomputed, need "
-      "less"));
+      "; make micro-batches smaller, or recompute modules in backward"));
 }
 
 absl::Status StepRunner::ShareBuffers(std::int64_t step) {

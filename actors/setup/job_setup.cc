@@ -39,7 +39,9 @@ absl::Status CheckEvaluations(const JobSpec& spec) {
                             {stops ? patience : keep});
   };
   if (spec.test == nullptr) {
-    return refuse("the data have no test samples to evaluate");
+    return refuse(
+        "the data have no test samples to evaluate; hold some back, or leave "
+        "it unset");
   }
   if (stops && spec.eval_every == 0 && !spec.eval_each_epoch) {
     return refuse(absl::StrCat("nothing is evaluated before the end; set ",

@@ -125,9 +125,10 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckAxes(mesh));
   if (mesh.size() <= comm::kLocalGroupSizeMax) return absl::OkStatus();
   return pipeline::WithAxisFields(
-      absl::InvalidArgumentError(absl::StrCat(
-          "mesh ", mesh.ToString(), " has ", mesh.size(),
-          " ranks; one process has at most ", comm::kLocalGroupSizeMax)),
+      absl::InvalidArgumentError(
+          absl::StrCat("mesh ", mesh.ToString(), " has ", mesh.size(),
+                       " ranks, and one process at most ",
+                       comm::kLocalGroupSizeMax, "; start several processes")),
       mesh);
 }
 

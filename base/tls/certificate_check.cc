@@ -92,7 +92,7 @@ absl::Status CheckMode(const std::string& path) {
       info.st_uid == 0 ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
   if ((info.st_mode & wrong) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
-      "others than its owner may use %s (mode %04o); chmod 600 %s", path,
+      "others than its owner may use %s (mode %04o); run chmod 600 %s", path,
       static_cast<unsigned>(info.st_mode & 07777), path));
 }
 

@@ -101,8 +101,8 @@ bool AddHosts(X509* certificate, const std::vector<std::string>& hosts) {
 
 absl::Status CheckHosts(const std::vector<std::string>& hosts) {
   if (hosts.empty()) {
-    return absl::InvalidArgumentError(
-        "a certificate needs the name or address of a host");
+    return absl::InvalidArgumentError(absl::StrCat(
+        hosts.size(), " hosts for certificates; name at least one"));
   }
   for (const std::string& host : hosts) {
     TROUPE_RETURN_IF_ERROR(CheckHost(host));

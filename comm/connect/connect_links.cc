@@ -197,7 +197,8 @@ absl::Status Connector::AddAttempt(int peer, const std::string& text) {
         absl::StrCat("process ", peer,
                      " is on another host (or in another network "
                      "namespace) than process ",
-                     options_.process, ": they cannot share memory"));
+                     options_.process,
+                     ", and shares no memory with it; use the transport tcp"));
   }
   if (options_.transport == Transport::kTcp || !here) {
     attempt.tcp = address.tcp;
@@ -208,10 +209,8 @@ absl::Status Connector::AddAttempt(int peer, const std::string& text) {
   }
   if (attempt.tcp.empty() && attempt.unix_socket.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("process ", peer,
-                     " was started with another transport: it listens at "
-                     "\"",
-                     text, "\""));
+        absl::StrCat("process ", peer, " listens at \"", text,
+                     "\", as another transport does; give all the same"));
   }
   attempts_.push_back(std::move(attempt));
   return absl::OkStatus();

@@ -215,7 +215,8 @@ void Handshake::Prove(bool acceptor, std::uint64_t code,
 void Handshake::MakeHello() {
   if (std::memcmp(challenge_.magic, kMagic, sizeof(kMagic)) != 0) {
     Fail(absl::FailedPreconditionError(
-        "what listens there is no Troupe, or another version"));
+        "what listens there is no Troupe, or another version; start one "
+        "version everywhere, and choose a free port"));
     return;
   }
   std::memcpy(hello_.magic, kMagic, sizeof(kMagic));
@@ -269,9 +270,12 @@ void Handshake::CheckReply() {
         "it runs another generation of the job than ", me_.generation)));
   } else if (reply_.code == kOtherProcess) {
     Fail(absl::FailedPreconditionError(
-        "it counts the processes of the job in another way"));
+        "it counts the processes of the job in another way; start all with "
+        "one number of processes"));
   } else if (reply_.code != kWelcome) {
-    Fail(absl::ResourceExhaustedError("it has no shared memory left"));
+    Fail(absl::ResourceExhaustedError(
+        "it has no shared memory left; raise the limit of its /dev/shm, or "
+        "choose the transport tcp"));
   }
 }
 

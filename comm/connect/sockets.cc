@@ -38,7 +38,8 @@ absl::StatusOr<Addresses> Resolve(const std::string& host,
   const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &list);
   if (error != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "cannot find the address of \"", host, "\": ", ::gai_strerror(error)));
+        "cannot find the address of \"", host, "\": ", ::gai_strerror(error),
+        "; give an address, or a name that this host knows"));
   }
   return Addresses(list);
 }
@@ -114,7 +115,7 @@ absl::StatusOr<base::OwnedFd> ConnectTcp(const std::string& name, int attempt) {
   const std::size_t colon = name.rfind(':');
   if (colon == std::string::npos) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", name, "\" is no host:port"));
+        absl::StrCat("\"", name, "\" is no address; write host:port"));
   }
   absl::string_view host = absl::string_view(name).substr(0, colon);
   if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");

@@ -38,7 +38,8 @@ absl::Status MpiContext::Begin() {
   }
   if (level < MPI_THREAD_SERIALIZED) {
     return absl::FailedPreconditionError(
-        "MPI began without threads: links need MPI_THREAD_SERIALIZED");
+        "MPI began without threads; call MPI_Init_thread with "
+        "MPI_THREAD_SERIALIZED");
   }
   // A duplicated communicator: its tags cannot collide with those of others.
   TROUPE_RETURN_IF_ERROR(

@@ -64,8 +64,9 @@ absl::StatusOr<MpiLibrary> MpiLibrary::Load() {
   symbols.Find("ompi_mpi_byte", &mpi.byte);
   symbols.Find("ompi_mpi_errors_return", &mpi.errors_return);
   if (symbols.missing().empty()) return mpi;
-  return absl::NotFoundError(absl::StrCat(
-      kLibrary, " has no ", symbols.missing(), ": it is not Open MPI 4"));
+  return absl::NotFoundError(
+      absl::StrCat(kLibrary, " has no ", symbols.missing(),
+                   ", so it is not Open MPI 4; install that"));
 }
 
 std::string MpiLibrary::Version() const {

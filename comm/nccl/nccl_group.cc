@@ -79,7 +79,7 @@ absl::StatusOr<ncclUniqueId> ExchangeId(const NcclGroupOptions& options,
     return absl::InvalidArgumentError(
         absl::StrCat("group \"", options.name, "\": an id of NCCL's has ",
                      sizeof(id.internal), " bytes, and ", text.size(),
-                     " came; all processes need one version of NCCL"));
+                     " came; give all processes one version of NCCL"));
   }
   std::memcpy(id.internal, text.data(), text.size());
   return id;

@@ -41,8 +41,8 @@ absl::StatusOr<absl::Span<const float>> NextLogits(
       shape[2] == 0 || output->dtype() != DType::kF32) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the model gives ", DTypeName(output->dtype()), " ", shape.ToString(),
-        " for a text of ", length, " tokens, and f32 [1, ", length,
-        ", vocabulary] is wanted"));
+        " for a text of ", length, " tokens, not f32 [1, ", length,
+        ", vocabulary]; give a model of language"));
   }
   return absl::MakeConstSpan(output->data<float>() + (count - 1) * shape[2],
                              static_cast<std::size_t>(shape[2]));

@@ -34,7 +34,8 @@ absl::StatusOr<std::int32_t> TokenChoice::Next(absl::Span<const float> logits) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (std::isfinite(logits[i])) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("the model's logit of token ", i, " is ", logits[i]));
+        absl::StrCat("the model's logit of token ", i, " is ", logits[i],
+                     "; use an earlier checkpoint of the run"));
   }
   if (options_.temperature == 0) {
     ++chosen_;

@@ -87,12 +87,12 @@ absl::Status Check(const Gpt2Options& options) {
         {"vocab_size", options.vocab_size}}) {
     if (value >= 1) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("gpt2: ", name, " is ", value, ", at least 1"));
+        absl::StrCat("gpt2: ", name, " is ", value, "; must be at least 1"));
   }
   if (options.width % options.heads == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("gpt2: a width of ", options.width, " is no multiple of ",
-                   options.heads, " heads"));
+                   options.heads, " heads; choose a number that divides it"));
 }
 
 // Sets N(0, 0.02^2); 0.02 / sqrt(2 * layers) for projections into the residual

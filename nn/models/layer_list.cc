@@ -123,8 +123,9 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeLayers(
     absl::Span<const std::string> layers, const TensorSpec& sample,
     const ModelOptions& options) {
   if (layers.empty() || layers.size() > kLayersMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a network has 1 to ", kLayersMax, " layers, not ", layers.size()));
+    return absl::InvalidArgumentError(absl::StrCat("a network must have 1 to ",
+                                                   kLayersMax, " layers, not ",
+                                                   layers.size()));
   }
   auto model = std::make_unique<Sequential>();
   std::vector<std::int64_t> dims = {1};

@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeLeNet(
   if (image.rank() != 3 || image[0] < 16 || image[1] < 16) {
     return absl::InvalidArgumentError(
         absl::StrCat("lenet takes images (H, W, C) of at least 16x16, got ",
-                     image.ToString()));
+                     image.ToString(), "; use larger ones, or an MLP"));
   }
   Conv2d::Options conv;
   conv.bias = options.bias;

@@ -152,18 +152,18 @@ absl::Status Check(const VitOptions& options) {
         {"num_classes", options.num_classes}}) {
     if (value >= 1) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("vit: ", name, " is ", value, ", at least 1"));
+        absl::StrCat("vit: ", name, " is ", value, "; must be at least 1"));
   }
   if (options.width % options.heads != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("vit: a width of ", options.width, " is no multiple of ",
-                     options.heads, " heads"));
+                     options.heads, " heads; choose a number that divides it"));
   }
   if (options.image_size % options.patch_size == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("vit: images of ", options.image_size, "x",
-                   options.image_size, " do not divide into patches of ",
-                   options.patch_size, "x", options.patch_size));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "vit: images of ", options.image_size, "x", options.image_size,
+      " do not divide into patches of ", options.patch_size, "x",
+      options.patch_size, "; choose sizes that do"));
 }
 
 // Sets trunc_normal_(std=0.02) for linear layers, zeros for their biases; the

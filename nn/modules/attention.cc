@@ -45,8 +45,9 @@ std::int64_t HeadWidth(std::int64_t width, std::int64_t heads) {
 
 // Fails with kInvalidArgument: `heads` does not divide `width`.
 Tensor FailHeads(Context& ctx, std::int64_t width, std::int64_t heads) {
-  return ctx.Fail(absl::InvalidArgumentError(absl::StrCat(
-      "attention of width ", width, " cannot have ", heads, " heads")));
+  return ctx.Fail(absl::InvalidArgumentError(
+      absl::StrCat("attention of width ", width, " cannot have ", heads,
+                   " heads; choose a number that divides it")));
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ absl::Status FreezeParameters(Module& model,
     if (found) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "no parameter is called \"", pattern,
-        "\" (* stands for any text); the model has", FirstNames(parameters)));
+        "\" (* stands for any text); choose among", FirstNames(parameters)));
   }
   return absl::OkStatus();
 }

@@ -42,10 +42,18 @@ bool IsBelow(const std::string& module, const std::string& ancestor) {
   return module == ancestor || absl::StartsWith(module, ancestor + ".");
 }
 
+// Limit on the names in an error.
+constexpr int kNamesShownMax = 8;
+
 absl::Status ChooseByName(Module& model, const std::string& pattern) {
   absl::Status status = absl::OkStatus();
   std::string outer;  // the last module that matched
+  std::string names;  // the first ones right below the model
+  int shown = 0;
   ForEachBelow(model, "", [&](const std::string& name, Module& module) {
+    if (name.find('.') == std::string::npos && ++shown <= kNamesShownMax) {
+      absl::StrAppend(&names, " ", name);
+    }
     if (!base::MatchesPattern(pattern, name)) return;
     // The modules below a module that runs again do so with it.
     if (!outer.empty() && IsBelow(name, outer)) return;
@@ -53,14 +61,15 @@ absl::Status ChooseByName(Module& model, const std::string& pattern) {
     if (module.many_tensors()) {
       status.Update(absl::InvalidArgumentError(
           absl::StrCat("module ", name,
-                       " takes or gives several tensors: it cannot run again "
-                       "in backward")));
+                       " takes or gives several tensors, and cannot run again "
+                       "in backward; leave it out")));
     }
     module.set_recomputes(true);
   });
   if (outer.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no module of the model is called \"", pattern, "\""));
+        absl::StrCat("no module of the model is called \"", pattern,
+                     "\"; choose among", names, " or those in them"));
   }
   return status;
 }
@@ -128,7 +137,7 @@ absl::Status FitInto(double budget_bytes, Module& model,
       absl::StrCat("activations take ", kept,
                    " bytes of a micro-batch even where every "
                    "block runs again, and the budget is ",
-                   budget_bytes));
+                   budget_bytes, "; raise it, or make micro-batches smaller"));
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ absl::Status BatchStats(Context& ctx, const RunningStats& running,
     return absl::InvalidArgumentError(
         absl::StrCat("Expected more than 1 value per channel when training, "
                      "got input size ",
-                     Str(call.x)));
+                     Str(call.x), "; make micro-batches larger"));
   }
   TROUPE_ASSIGN_OR_RETURN(Tensor sums, EmptySums(kernels, rows.dim(1)));
   TROUPE_RETURN_IF_ERROR(kernels.BatchNormSums(rows, sums));

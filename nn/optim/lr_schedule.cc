@@ -216,7 +216,7 @@ absl::StatusOr<LrSchedule::Kind> ParseLrSchedule(absl::string_view name) {
     if (known.name == name) return known.kind;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", name, "\" is no schedule of the learning rate; known are ",
+      "\"", name, "\" is no schedule of the learning rate; choose one of ",
       absl::StrJoin(LrScheduleNames(), ", ")));
 }
 

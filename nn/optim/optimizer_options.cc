@@ -20,7 +20,8 @@ absl::Status OptimizerOptions::Validate() const {
                             &Options::clip_grad_norm>(
         absl::StrCat(base::FieldName<&Options::clip_grad_norm>(), " and ",
                      base::FieldName<&Options::clip_grad_value>(),
-                     " are both set: gradients are clipped by one of them"));
+                     " are both set, and gradients are clipped by one; remove "
+                     "the other"));
   }
   for (const ParameterGroup& group : groups) {
     TROUPE_RETURN_IF_ERROR(group.Validate());

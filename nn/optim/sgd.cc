@@ -17,10 +17,10 @@ absl::Status SgdOptions::Validate() const {
   }
   if (nesterov && (momentum <= 0 || dampening != 0)) {
     return base::FieldError<&SgdOptions::nesterov, &SgdOptions::momentum,
-                            &SgdOptions::dampening>(
-        absl::StrCat(base::FieldName<&SgdOptions::nesterov>(), " = true needs ",
-                     base::FieldName<&SgdOptions::momentum>(), " above 0 and ",
-                     base::FieldName<&SgdOptions::dampening>(), " = 0"));
+                            &SgdOptions::dampening>(absl::StrCat(
+        base::FieldName<&SgdOptions::nesterov>(), " = true must have ",
+        base::FieldName<&SgdOptions::momentum>(), " above 0 and ",
+        base::FieldName<&SgdOptions::dampening>(), " = 0"));
   }
   return common.Validate();
 }

@@ -74,7 +74,8 @@ absl::StatusOr<Tables> DualPipeV(int pp, int micro_batches) {
   if (micro_batches < 2 * pp) {
     return absl::InvalidArgumentError(
         absl::StrCat("schedule: dualpipe_v takes at least 2 pp = ", 2 * pp,
-                     " micro-batches, and there are ", micro_batches));
+                     " micro-batches, and there are ", micro_batches,
+                     "; make them smaller"));
   }
   Tables tables;
   for (int rank = 0; rank < pp; ++rank) {

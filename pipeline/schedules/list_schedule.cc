@@ -93,10 +93,10 @@ class Player {
       double needed = 0;
       for (const int stage : rank.stages) needed += ActivationOf(stage);
       if (needed <= options_.memory_limit) continue;
-      return absl::ResourceExhaustedError(
-          absl::StrCat("schedule: a micro-batch takes ", needed,
-                       " of a rank's memory for activations, and the limit is ",
-                       options_.memory_limit));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "schedule: a micro-batch takes ", needed,
+          " of a rank's memory for activations, and the limit is ",
+          options_.memory_limit, "; raise it, or make micro-batches smaller"));
     }
     return absl::OkStatus();
   }

@@ -43,7 +43,7 @@ absl::StatusOr<Tables> InterleavedOneForwardOneBackward(int pp,
     return absl::InvalidArgumentError(absl::StrCat(
         "schedule: interleaved 1F1B takes micro-batches in rounds of ", pp,
         " or more, all alike: ", micro_batches, " micro-batches make no ",
-        rounds, " equal rounds; ", rounds * pp, " do"));
+        rounds, " equal rounds; make ", rounds * pp));
   }
   const int round = micro_batches / rounds;
   const int total = micro_batches * chunks;

@@ -65,7 +65,8 @@ class Search {
                      options_.total_limit < kInfinity
                          ? absl::StrCat(", and all that it holds within ",
                                         options_.total_limit)
-                         : ""));
+                         : "",
+                     "; raise the limit, or make micro-batches smaller"));
   }
 
  private:

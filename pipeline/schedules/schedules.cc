@@ -61,7 +61,7 @@ absl::Status SetSchedule(absl::string_view name, PlanOptions& options) {
     return SetTables(std::move(tables), options);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("schedule: there is no \"", name, "\"; there are ",
+      absl::StrCat("schedule: there is no \"", name, "\"; choose one of ",
                    absl::StrJoin(ScheduleNames(), ", ")));
 }
 

@@ -83,7 +83,8 @@ TEST(BalanceTest, AModelWithTooFewLayers) {
       BalanceCuts(Uneven, {{2, 8}, nn::DType::kF32}, kCpu, 12, Balance::kLayers)
           .status()
           .message(),
-      "the model has 11 layers in Sequentials, too few for 12 stages");
+      "the model has 11 layers in Sequentials, too few for 12 stages; take "
+      "fewer");
   EXPECT_EQ(BalanceCuts([]() -> std::unique_ptr<nn::Module> { return nullptr; },
                         {{2, 8}, nn::DType::kF32}, kCpu, 2, Balance::kFlops)
                 .status()

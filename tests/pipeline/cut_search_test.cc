@@ -137,7 +137,8 @@ TEST(CutSearchTest, SaysHowMuchIsMissing) {
   EXPECT_EQ(FindCuts(costs, options).status(),
             absl::ResourceExhaustedError(
                 "no cuts keep what a rank holds within 4 KiB: at best, pp 1 "
-                "holds 4.5 KiB, which is 512 bytes more"));
+                "holds 4.5 KiB, which is 512 bytes more; raise the limit, or "
+                "take more stages"));
   // Rank 0 keeps four micro-batches, so it takes fewer layers than is fair.
   options.memory_limit = 5 << 10;
   const auto found = FindCuts(costs, options);
@@ -151,7 +152,8 @@ TEST(CutSearchTest, RefusesWhatItDoesNotKnow) {
   CutOptions options;
   options.placement = LoopedPlacement(4, 1);
   EXPECT_EQ(FindCuts(costs, options).status().message(),
-            "the model has 3 layers in Sequentials, too few for 4 stages");
+            "the model has 3 layers in Sequentials, too few for 4 stages; "
+            "take fewer");
   options.placement = {{1, 0}, {0, 0}};
   EXPECT_EQ(FindCuts(costs, options).status().message(),
             "cuts are found for looped placements, and those in a V");

@@ -138,15 +138,17 @@ TEST(MeshTest, AxesThatCannotBe) {
     EXPECT_EQ(ErrorOf({{"dp", 2}, {name, 2}}),
               absl::StrCat("mesh: \"", name, "\" ", hint));
   }
-  EXPECT_EQ(ErrorOf({{"dp", 2}, {"dp", 1}}), "mesh: axis dp is there twice");
+  EXPECT_EQ(ErrorOf({{"dp", 2}, {"dp", 1}}),
+            "mesh: axis dp is there twice; name each once");
   EXPECT_EQ(ErrorOf({{"dp", 2}, {"pp", 0}}),
-            "mesh: dp and pp are at least 1, got dp=2 pp=0");
+            "mesh: dp and pp must be at least 1, got dp=2 pp=0");
   EXPECT_EQ(ErrorOf({{"tp", 1}, {"dp", -3}, {"pp", 2}}),
-            "mesh: tp, dp and pp are at least 1, got dp=-3 pp=2");
+            "mesh: tp, dp and pp must be at least 1, got dp=-3 pp=2");
   EXPECT_EQ(ErrorOf({{"dp", 1 << 20}, {"pp", 1 << 30}}),
-            "mesh: dp=1048576 pp=1073741824 has more than 1048576 ranks");
+            "mesh: dp=1048576 pp=1073741824 has more than 1048576 ranks; "
+            "make it smaller");
   EXPECT_EQ(ErrorOf(std::vector<Axis>(9, {"dp", 1})),
-            "mesh: 9 axes; at most 8");
+            "mesh: 9 axes; must be at most 8");
   EXPECT_FALSE(Mesh(0).Check().ok());
   EXPECT_EQ(Mesh(0).ToString(), "dp=0 pp=1");
 }

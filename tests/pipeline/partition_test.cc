@@ -132,18 +132,18 @@ TEST(PartitionTest, CutsThatDoNotFit) {
   EXPECT_EQ(Resolved(Mlp, {6}), absl::StrCat("cut 6", inside));
   EXPECT_EQ(Resolved(Mlp, {-1}), absl::StrCat("cut -1", inside));
   EXPECT_EQ(Resolved(Mlp, {4, 2}),
-            "cut 2 does not stand behind cut 4: cuts ascend");
+            "cut 2 does not stand behind cut 4; put them in order");
   EXPECT_EQ(Resolved(Mlp, {2, "2"}),
-            "cut \"2\" does not stand behind cut 2: cuts ascend");
+            "cut \"2\" does not stand behind cut 2; put them in order");
   EXPECT_EQ(Resolved(MakeNet, {"features.2", "features.1.1"}),
-            "cut \"features.1.1\" does not stand behind cut \"features.2\": "
-            "cuts ascend");
+            "cut \"features.1.1\" does not stand behind cut \"features.2\"; "
+            "put them in order");
   for (const std::string path : {"stem", "0"}) {
     const nn::ModelFactory factory = path == "0" ? Mlp : MakeNet;
     EXPECT_EQ(Resolved(factory, {path}),
               absl::StrCat("cut \"", path,
-                           "\" is where the model begins: the first stage does "
-                           "anyway"));
+                           "\" is where the model begins, as the first stage "
+                           "does; leave it out"));
   }
 }
 

@@ -232,7 +232,7 @@ TEST(PlanJsonTest, ErrorsNameTheField) {
   EXPECT_EQ(ErrorOf(R"("name":"dp","size":2)", R"("name":"dp","size":0)"),
             "plan: mesh[0].size is no integer from 1 to 1048576");
   EXPECT_EQ(ErrorOf(R"("name":"dp")", R"("name":"pp")"),
-            "mesh: axis pp is there twice");
+            "mesh: axis pp is there twice; name each once");
 }
 
 TEST(PlanJsonTest, AlgorithmsAreTwoWordsEach) {

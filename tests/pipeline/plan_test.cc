@@ -256,7 +256,7 @@ TEST(PlanTest, ChunksThatDoNotFit) {
   options.cuts = {6};
   EXPECT_EQ(ErrorOf(options),
             "PlanOptions.mesh.pp = 2 with 4 stages need 3 cuts, "
-            "PlanOptions.cuts has 1");
+            "PlanOptions.cuts has 1; give as many");
   options.virtual_stages = 0;
   EXPECT_EQ(ErrorOf(options),
             "PlanOptions.virtual_stages = 0: must be from 1 to 1024");
@@ -322,15 +322,15 @@ TEST(PlanTest, SizesThatDoNotFit) {
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, -1)),
             "PlanOptions.micro_batch_size = -1: must be at least 0");
   EXPECT_EQ(ErrorOf(Options(Mesh(0), 64)),
-            "mesh: dp and pp are at least 1, got dp=0 pp=1");
+            "mesh: dp and pp must be at least 1, got dp=0 pp=1");
   EXPECT_EQ(ErrorOf(Options(Mesh(1, 2), 64)),
             "PlanOptions.mesh.pp = 2 stages need 1 cuts, PlanOptions.cuts has "
-            "0");
+            "0; give as many");
   PlanOptions options = Options(Mesh(1, 1), 64);
   options.cuts = {3};
   EXPECT_EQ(ErrorOf(options),
             "PlanOptions.mesh.pp = 1 stages need 0 cuts, PlanOptions.cuts has "
-            "1");
+            "1; give as many");
 }
 
 TEST(PlanTest, ErrorsBlameTheirFields) {

@@ -21,13 +21,13 @@ import sys
 
 import by_hand
 
-FOLDERS = ("actors/launchers/", "data/", "tools/")
+FOLDERS = ("actors/launchers/", "base/", "data/", "tools/")
 
 ADVICE = """add allow ask build call check choose close compare connect convert copy count
 create cut declare decode delete download export extract fetch fill fix format free
 get give install join keep leave let list load lower make mount move name number open
 pad pass pick put raise read reduce remove rename repeat replace restart restore resume
-retry run save see send set shift shorten shuffle split start stop train try turn unpack
+retry run save see send set shift shorten shuffle split start stop take train try turn unpack
 unset update upgrade use wait write""".split()
 
 CALL = re.compile(

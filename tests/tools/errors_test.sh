@@ -56,7 +56,7 @@ fails_with 2 'trainer: --set data.test_count: glyphs come in sets of 1 to 167772
   train --config=tiny.toml --set data.kind=glyphs --set data.test_count=1000000000
 fails_with 2 'trainer: --set data.input_shape: data.train_count: synthetic data of * are more than the limit of 8589934592; make fewer or smaller samples' \
   train --config=tiny.toml --set data.input_shape=100000000
-fails_with 2 'trainer: --ranks: mesh dp=512 pp=1 has 512 ranks; one process has at most 256' \
+fails_with 2 'trainer: --ranks: mesh dp=512 pp=1 has 512 ranks, and one process at most 256; start several processes' \
   train --config=tiny.toml --ranks=512
 
 # A run that diverges.

@@ -196,9 +196,9 @@ TEST_F(CheckpointFilesTest, DamagedFilesAreNamed) {
   ASSERT_TRUE(Checkpoint::Open(files_, path).ok());
   ASSERT_TRUE(files_.RemoveAll(path + "/optimizer.safetensors").ok());
   EXPECT_EQ(Checkpoint::Open(files_, path).status().message(),
-            "cannot read " + path +
-                "/optimizer.safetensors: No such file or directory; check the "
-                "path");
+            path +
+                " lacks optimizer.safetensors; restore it from a copy or use "
+                "an earlier checkpoint");
 }
 
 TEST_F(CheckpointFilesTest, AnotherStepThanTheFoldersNameSays) {
@@ -249,9 +249,9 @@ TEST_F(CheckpointFilesTest, AnIndexOfHuggingFace) {
       files_.RemoveAll(two + "optimizer-00001-of-00002.safetensors").ok());
   EXPECT_EQ(
       Checkpoint::Open(files_, dir_ + "/step-00000002").status().message(),
-      "cannot read " + two +
-          "optimizer-00001-of-00002.safetensors: No such file or "
-          "directory; check the path");
+      dir_ +
+          "/step-00000002 lacks optimizer-00001-of-00002.safetensors; "
+          "restore it from a copy or use an earlier checkpoint");
   // Weights alone: the optimizer's states are missing, which is an error only
   // when a job is resumed.
   ASSERT_TRUE(
@@ -320,8 +320,9 @@ TEST_F(CheckpointFilesTest, MissingTensorsAndNamesTwice) {
   ASSERT_TRUE(saved.ok()) << saved.status();
   EXPECT_EQ(saved->ReadModel("9.weight", Filled({1}, 0)).message(),
             dir_ +
-                "/step-00000001 has no tensor \"9.weight\"; it is of "
-                "another model or optimizer");
+                "/step-00000001 has no tensor \"9.weight\", so it is of "
+                "another model or optimizer; give it to those that it was "
+                "saved from");
   EXPECT_EQ(
       WriteCheckpoint(files_, dir_, StateAt(2),
                       {Shard("0", 1.0f), Shard("0", 1.0f)}, 3)

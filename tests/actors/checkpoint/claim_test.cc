@@ -56,7 +56,7 @@ TEST_F(ClaimTest, OtherProcessesKnowTheFolderByItsMark) {
     EXPECT_TRUE(absl::StartsWith(
         status.message(),
         absl::StrCat("process 0 has just written ", elsewhere, "/.job, and ",
-                     why, "; all processes need one folder")))
+                     why, "; give all processes one folder")))
         << status;
   };
   expect_other("it is not there for this process");  // nor is the folder

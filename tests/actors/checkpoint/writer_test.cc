@@ -83,7 +83,8 @@ TEST_F(WriterTest, AMissingFileIsNamedAndTheOldOneStays) {
   EXPECT_EQ(
       PublishCheckpoint(files_, dir_, folder, StateAt(5), {a, b}, 3).status(),
       absl::NotFoundError(
-          lost + " is missing; all ranks need to write to the same folder"));
+          lost + " is missing; let all ranks write to one folder, on a disk "
+                 "that their hosts share"));
   EXPECT_EQ(Listed(), Names{"step-00000004"});
   EXPECT_EQ(FillOf(dir_ + "/step-00000004"), 4.0f);
 }

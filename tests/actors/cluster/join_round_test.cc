@@ -57,7 +57,7 @@ TEST(JoinRoundTest, TwoWithOneNumberAreBothNamed) {
   EXPECT_TRUE(round.Add(JoinOf(1)).ok());
   EXPECT_EQ(ErrorOf(round, again),
             "two processes come with number 1: process 1 (node1, pid 101) and "
-            "process 1 (other, pid 101)");
+            "process 1 (other, pid 101); give each its own");
 }
 
 TEST(JoinRoundTest, WrongCountsAndNumbersAreNamed) {
@@ -71,7 +71,8 @@ TEST(JoinRoundTest, WrongCountsAndNumbersAreNamed) {
         absl::StrCat("process ", join.member.process, " (node",
                      join.member.process, ", pid ", join.member.pid,
                      ") comes as one of ", join.processes,
-                     " processes; process 0 waits for 2, numbered from 0"));
+                     " processes, and process 0 waits for 2, numbered from "
+                     "0; start all with one number of processes"));
   }
 }
 
@@ -81,7 +82,8 @@ TEST(JoinRoundTest, AProcessWithoutRanksIsNamed) {
     Join join = JoinOf(1);
     join.member.ranks = ranks;
     EXPECT_EQ(ErrorOf(round, join),
-              absl::StrCat("process 1 (node1, pid 101) has ", ranks, " ranks"));
+              absl::StrCat("process 1 (node1, pid 101) has ", ranks,
+                           " ranks; must be 1 to ", kRanksMax));
   }
 }
 

@@ -299,7 +299,8 @@ TEST(FailureTest, MoreRanksThanAProcessHolds) {
   JobSpec spec = TinyCnnJob(512, 10);
   spec.plan.global_batch_size = 512;
   EXPECT_EQ(RunBadly(spec).message(),
-            "mesh dp=512 pp=1 has 512 ranks; one process has at most 256");
+            "mesh dp=512 pp=1 has 512 ranks, and one process at most 256; "
+            "start several processes");
 }
 
 // Strands fail while the crew is still being spawned: many times, since it

@@ -83,7 +83,8 @@ TEST(MeasureCosts, Errors) {
   JobSpec spec = Layers();
   spec.model = [] { return std::make_unique<nn::Linear>(784, 10); };
   EXPECT_EQ(MeasureCosts(spec).status().message(),
-            "the model has 0 layers in Sequentials, too few for 1 stages");
+            "the model has 0 layers in Sequentials, too few for 1 stages; "
+            "take fewer");
 }
 
 // The prediction follows from the plan's tables and these costs.

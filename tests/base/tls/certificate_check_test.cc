@@ -86,7 +86,7 @@ TEST_F(CertificateCheckTest, RefusesADamagedFile) {
 TEST_F(CertificateCheckTest, RefusesAKeyThatOthersMayRead) {
   ASSERT_EQ(chmod(files_.key.c_str(), 0644), 0);
   EXPECT_EQ(Check(), absl::StrCat("others than its owner may use ", files_.key,
-                                  " (mode 0644); chmod 600 ", files_.key));
+                                  " (mode 0644); run chmod 600 ", files_.key));
   ASSERT_EQ(chmod(files_.key.c_str(), 0400), 0);
   EXPECT_EQ(Check(), "");
 }

@@ -116,7 +116,8 @@ TEST(ConnectLinksTest, CannotShareMemoryBetweenHosts) {
   EXPECT_EQ(all[1].status(),
             absl::FailedPreconditionError(
                 "process 0 is on another host (or in another network "
-                "namespace) than process 1: they cannot share memory"));
+                "namespace) than process 1, and shares no memory with it; use "
+                "the transport tcp"));
   EXPECT_TRUE(absl::IsDeadlineExceeded(all[0].status()));
 }
 

@@ -111,7 +111,8 @@ TEST(HandshakeTest, NumbersMustFit) {
     EXPECT_EQ(ends.accepts, State::kFailed) << i;
     EXPECT_EQ(ends.connecting.error(),
               absl::FailedPreconditionError(
-                  "it counts the processes of the job in another way"))
+                  "it counts the processes of the job in another way; start "
+                  "all with one number of processes"))
         << i;
   }
 }
@@ -122,8 +123,11 @@ TEST(HandshakeTest, ARefusalIsHeard) {
   ends.accepting.Answer(/*accepted=*/false);
   EXPECT_EQ(ends.accepting.Step(), State::kFailed);
   EXPECT_EQ(ends.connecting.Step(), State::kFailed);
-  EXPECT_EQ(ends.connecting.error(),
-            absl::ResourceExhaustedError("it has no shared memory left"));
+  EXPECT_EQ(
+      ends.connecting.error(),
+      absl::ResourceExhaustedError(
+          "it has no shared memory left; raise the limit of its /dev/shm, "
+          "or choose the transport tcp"));
 }
 
 // A man in the middle who changes one bit of a message.

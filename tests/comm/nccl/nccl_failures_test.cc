@@ -309,7 +309,7 @@ TEST(NcclFailuresTest, TheIdComesFromTheStore) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
             "group \"replicas\": an id of NCCL's has 128 bytes, and 5 came; "
-            "all processes need one version of NCCL");
+            "give all processes one version of NCCL");
 }
 
 }  // namespace

@@ -142,8 +142,8 @@ TEST_F(GenerateTest, AnotherShapeIsRefused) {
   Bind(model);
   options_.context = 3;
   EXPECT_EQ(Error(model, {1}),
-            "the model gives f32 [3, 4] for a text of 3 tokens, and f32 [1, 3, "
-            "vocabulary] is wanted");
+            "the model gives f32 [3, 4] for a text of 3 tokens, not f32 [1, 3, "
+            "vocabulary]; give a model of language");
 }
 
 }  // namespace

@@ -98,7 +98,8 @@ TEST(TokenChoiceTest, LogitsThatAreNoNumbersAreNamed) {
   EXPECT_EQ(choice.Next({0, std::numeric_limits<float>::quiet_NaN()})
                 .status()
                 .message(),
-            "the model's logit of token 1 is nan");
+            "the model's logit of token 1 is nan; use an earlier checkpoint of "
+            "the run");
   EXPECT_FALSE(choice.Next({std::numeric_limits<float>::infinity()}).ok());
 }
 

@@ -112,7 +112,7 @@ TEST(MakeLayers, NamesTheLayerThatIsWrong) {
                             "conv 4 3 dilation=0"}) {
     EXPECT_FALSE(MakeLayers({layer}, kDigit, {}).ok()) << layer;
   }
-  EXPECT_EQ(ErrorOf({}), "a network has 1 to 10000 layers, not 0");
+  EXPECT_EQ(ErrorOf({}), "a network must have 1 to 10000 layers, not 0");
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ TEST(Gpt2, HasHuggingFacesParameters) {
   odd.heads = 7;
   EXPECT_EQ(MakeGpt2(odd).status(),
             absl::InvalidArgumentError(
-                "gpt2: a width of 768 is no multiple of 7 heads"));
+                "gpt2: a width of 768 is no multiple of 7 heads; choose a "
+                "number that divides it"));
 }
 
 TEST(Gpt2, IsCutWithACopyOfItsTableOrAHeadOfItsOwn) {

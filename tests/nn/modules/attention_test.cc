@@ -153,10 +153,12 @@ TEST_F(AttentionTest, ASampleIsOnItsOwn) {
 TEST_F(AttentionTest, HeadsMustDivideTheWidth) {
   MultiheadAttention attention(8, 3);
   EXPECT_EQ(ErrorOf(attention, {1, 2, 8}),
-            "attention of width 8 cannot have 3 heads");
+            "attention of width 8 cannot have 3 heads; choose a number that "
+            "divides it");
   CausalSelfAttention gpt(8, 3);
   EXPECT_EQ(ErrorOf(gpt, {1, 2, 8}),
-            "attention of width 8 cannot have 3 heads");
+            "attention of width 8 cannot have 3 heads; choose a number that "
+            "divides it");
 }
 
 TEST_F(AttentionTest, PositionsAreThoseOfTheTable) {

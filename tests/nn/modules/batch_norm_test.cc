@@ -256,7 +256,7 @@ TEST_F(BatchNormTest, ErrorsNameTheModuleAndTheShapes) {
   EXPECT_EQ(
       message(model, {1, 3}),
       "in module 0: Expected more than 1 value per channel when training, got "
-      "input size f32[1, 3]");
+      "input size f32[1, 3]; make micro-batches larger");
 }
 
 TEST_F(BatchNormTest, AShapeOnlyForwardTakesOneSample) {

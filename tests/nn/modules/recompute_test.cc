@@ -119,7 +119,8 @@ TEST_F(RecomputeTest, ByName) {
   EXPECT_FALSE(blocks_[0]->children()[0]->recomputes());
   options.modules = {"layer1.*"};
   EXPECT_EQ(Apply(options).message(),
-            "no module of the model is called \"layer1.*\"");
+            "no module of the model is called \"layer1.*\"; choose among 0 1 2 "
+            "or those in them");
 }
 
 TEST_F(RecomputeTest, FitsIntoABudget) {
@@ -136,7 +137,8 @@ TEST_F(RecomputeTest, FitsIntoABudget) {
   options.budget_bytes = 10;
   const absl::Status status = Apply(options);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the budget is 10"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the budget is 10; raise it"));
 }
 
 TEST_F(RecomputeTest, RefusesNonsense) {

@@ -269,8 +269,8 @@ TEST(FreezeParameters, TakesPatterns) {
   EXPECT_EQ(
       FreezeParameters(*model, {"features.*"}),
       absl::InvalidArgumentError(
-          "no parameter is called \"features.*\" (* stands for any text); the "
-          "model has wte.weight lm_head.weight"));
+          "no parameter is called \"features.*\" (* stands for any text); "
+          "choose among wte.weight lm_head.weight"));
   auto tied = MakeTied(true);
   ASSERT_TRUE(FreezeParameters(*tied, {"lm_head.*"}).ok());
   EXPECT_FALSE(tied->Parameters()[0]->requires_grad);

@@ -97,7 +97,7 @@ TEST_F(NormErrorsTest, BatchNorm) {
             "f32[2, 3] and f32[3, 2]");
   EXPECT_EQ(OfBatchNorm(T({1, 1, 1, 3}), Tensor(), Tensor()),
             "Expected more than 1 value per channel when training, got input "
-            "size f32[1, 1, 1, 3]");
+            "size f32[1, 1, 1, 3]; make micro-batches larger");
 }
 
 TEST_F(NormErrorsTest, BatchNormOptions) {

@@ -219,8 +219,8 @@ TEST(AdamOptions, RefuseWhatPyTorchRefuses) {
               o.common.clip_grad_norm = o.common.clip_grad_value = 1;
             }),
             "OptimizerOptions.clip_grad_norm and "
-            "OptimizerOptions.clip_grad_value are both set: gradients are "
-            "clipped by one of them");
+            "OptimizerOptions.clip_grad_value are both set, and gradients are "
+            "clipped by one; remove the other");
   EXPECT_EQ(message([](AdamOptions& o) { o.common.ema_decay = 1; }),
             "OptimizerOptions.ema_decay = 1: must be at least 0 and below 1");
 }

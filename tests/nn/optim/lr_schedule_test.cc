@@ -97,7 +97,7 @@ TEST(LrScheduleTest, KindsHaveNames) {
     EXPECT_EQ(LrScheduleName(*ParseLrSchedule(name)), name);
   }
   EXPECT_EQ(ParseLrSchedule("cosinus").status().message(),
-            "\"cosinus\" is no schedule of the learning rate; known are "
+            "\"cosinus\" is no schedule of the learning rate; choose one of "
             "constant, step, multi_step, exponential, cosine, linear, "
             "one_cycle, polynomial, inverse_sqrt");
 }

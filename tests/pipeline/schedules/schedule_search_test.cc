@@ -105,7 +105,8 @@ TEST(ScheduleSearchTest, CountsWhatRanksHold) {
   options.total_limit = 10;
   EXPECT_EQ(SearchSchedule(options).status().message(),
             "schedule: no order of 4 micro-batches keeps the activations of a "
-            "rank within inf, and all that it holds within 10");
+            "rank within inf, and all that it holds within 10; raise the "
+            "limit, or make micro-batches smaller");
 }
 
 TEST(ScheduleSearchTest, WhatFitsNowhereIsToldSo) {
@@ -114,7 +115,8 @@ TEST(ScheduleSearchTest, WhatFitsNowhereIsToldSo) {
   EXPECT_EQ(SearchSchedule(options).status(),
             absl::ResourceExhaustedError(
                 "schedule: no order of 4 micro-batches keeps the activations "
-                "of a rank within 1"));
+                "of a rank within 1; raise the limit, or make micro-batches "
+                "smaller"));
   options.costs_of = nullptr;
   EXPECT_EQ(SearchSchedule(options).status().code(),
             absl::StatusCode::kInvalidArgument);

@@ -230,10 +230,11 @@ TEST(SchedulesTest, AllRanksEndUnderEverySeedAndKeepTheBound) {
 TEST(SchedulesTest, SizesThatAScheduleDoesNotTake) {
   EXPECT_EQ(InterleavedOneForwardOneBackward(4, 9, 2).status().message(),
             "schedule: interleaved 1F1B takes micro-batches in rounds of 4 or "
-            "more, all alike: 9 micro-batches make no 2 equal rounds; 8 do");
+            "more, all alike: 9 micro-batches make no 2 equal rounds; "
+            "make 8");
   EXPECT_EQ(DualPipeV(4, 7).status().message(),
             "schedule: dualpipe_v takes at least 2 pp = 8 micro-batches, and "
-            "there are 7");
+            "there are 7; make them smaller");
   EXPECT_EQ(GPipe(0, 1).status().message(),
             "schedule: pp = 0, micro-batches = 1, chunks = 1: each is at least "
             "1");
@@ -250,7 +251,7 @@ TEST(SchedulesTest, APlanTakesThemByName) {
   EXPECT_EQ(options.placement, VPlacement(2));
   EXPECT_EQ(options.schedule(options.mesh, 1, 4).micro_batches(), 4);
   EXPECT_EQ(SetSchedule("2f2b", options).message(),
-            "schedule: there is no \"2f2b\"; there are gpipe, 1f1b, "
+            "schedule: there is no \"2f2b\"; choose one of gpipe, 1f1b, "
             "interleaved_1f1b, breadth_first, zb_h1, zb_h2, zb_v, dualpipe_v, "
             "v_half, v_min");
   EXPECT_EQ(SetTables({}, options).message(),

@@ -187,13 +187,14 @@ TEST(Config, ValuesOutOfRange) {
   EXPECT_EQ(TrainError("global_batch_size = 0"),
             "run.toml:3: train.global_batch_size = 0: must be at least 1");
   EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[mesh]\ndp = 0\n")),
-            "run.toml:4: mesh: dp and pp are at least 1, got dp=0 pp=1");
+            "run.toml:4: mesh: dp and pp must be at least 1, got dp=0 pp=1");
   EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[mesh]\ndp = 5000000\n")),
-            "run.toml:4: mesh: dp=5000000 pp=1 has more than 1048576 ranks");
+            "run.toml:4: mesh: dp=5000000 pp=1 has more than 1048576 ranks; "
+            "make it smaller");
   const Setting ranks = {kRanksSetting, "512", "--ranks"};
   EXPECT_EQ(ErrorOf(kShort, {ranks}),
-            "--ranks: mesh dp=512 pp=1 has 512 ranks; one process has at most "
-            "256");
+            "--ranks: mesh dp=512 pp=1 has 512 ranks, and one process at most "
+            "256; start several processes");
   EXPECT_EQ(ErrorOf("[train]\ncuda_graphs = \"yes\"\n"),
             "run.toml:2: train.cuda_graphs = \"yes\": must be one of \"auto\", "
             "\"on\", \"off\"");
@@ -242,16 +243,17 @@ TEST(Config, BatchesThatDoNotDivide) {
 TEST(Config, StagesAndCuts) {
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5")}),
             "--set mesh.cuts: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 1; "
-            "choose among layers 1 to 11");
+            "give as many, from layers 1 to 11");
   EXPECT_EQ(
       ErrorOf(kShort, {Set("mesh.pp", "13")}),
       "--set mesh.pp: the model has 12 layers in Sequentials, too few for "
-      "13 stages");
+      "13 stages; take fewer");
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.cuts", "3")}),
             "--set mesh.cuts: mesh.pp = 1 stages need 0 cuts, mesh.cuts has 1; "
-            "choose among layers 1 to 11");
+            "give as many, from layers 1 to 11");
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5,5")}),
-            "--set mesh.cuts: cut 5 does not stand behind cut 5: cuts ascend");
+            "--set mesh.cuts: cut 5 does not stand behind cut 5; put them in "
+            "order");
   EXPECT_EQ(
       ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "12")}),
       "--set mesh.cuts: cut 12 is not inside the model: cuts are between 1 "
@@ -324,14 +326,14 @@ TEST(Config, PaddingOfTextsIsWhatTheLossIgnores) {
 
 TEST(Config, RanksFitOneProcess) {
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.dp", "32"), Set("mesh.pp", "16")}),
-            "--set mesh.dp: mesh dp=32 pp=16 has 512 ranks; one process has at "
-            "most 256");
+            "--set mesh.dp: mesh dp=32 pp=16 has 512 ranks, and one process at "
+            "most 256; start several processes");
   const std::string file =
       "[train]\nsteps = 1\nglobal_batch_size = 256\n[mesh]\ndp = 256\n";
   EXPECT_EQ(Parsed(file).job.plan.mesh.dp(), 256);
   EXPECT_EQ(ErrorOf(file + "pp = 2\n"),
-            "run.toml:5: mesh dp=256 pp=2 has 512 ranks; one process has at "
-            "most 256");
+            "run.toml:5: mesh dp=256 pp=2 has 512 ranks, and one process at "
+            "most 256; start several processes");
 }
 
 TEST(Config, SizesThatFitNoMachine) {
@@ -376,7 +378,7 @@ TEST(Config, ErrorsOfLowerLayersNameTheKey) {
             "run.toml:2: train.steps = -1: must be at least 0");
   EXPECT_EQ(with("mesh", "pp = 3\ncuts = [4]"),
             "run.toml:5: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 1; "
-            "choose among layers 1 to 11");
+            "give as many, from layers 1 to 11");
 }
 
 TEST(Config, CheckpointsNeedAFolder) {

@@ -59,7 +59,7 @@ TEST(ModelConfig, HeadsAndFrozenParameters) {
             "10; set it to that, or remove it");
   EXPECT_EQ(ErrorOf(kShort, {Set("model.freeze", "features.*")}),
             "--set model.freeze: model.freeze: no parameter is called "
-            "\"features.*\" (* stands for any text); the model has 0.weight "
+            "\"features.*\" (* stands for any text); choose among 0.weight "
             "0.bias 3.weight 3.bias 7.weight 7.bias 9.weight 9.bias and "
             "others");
 }
@@ -86,9 +86,10 @@ TEST(ModelConfig, WhatRunsAgainInBackward) {
           .model;
   EXPECT_EQ(model.recompute, (std::vector<std::string>{"0", "3"}));
   EXPECT_EQ(model.recompute_budget_bytes, 64 << 20);
-  EXPECT_EQ(ErrorOf(kShort, {Set("model.recompute", "blocks.*")}),
-            "--set model.recompute: model.recompute: no module of the model is "
-            "called \"blocks.*\"");
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("model.recompute", "blocks.*")}),
+      "--set model.recompute: model.recompute: no module of the model is "
+      "called \"blocks.*\"; choose among 0 1 2 3 4 5 6 7 or those in them");
   const std::string small =
       ErrorOf(kShort, {Set("model.recompute_budget", "9")});
   EXPECT_NE(small.find("the budget is 9"), std::string::npos) << small;

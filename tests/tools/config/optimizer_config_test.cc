@@ -178,7 +178,7 @@ TEST(Config, ReductionDType) {
 
 TEST(Config, Optimizer) {
   EXPECT_EQ(ErrorOf(kShort, {Set("optimizer.nesterov", "true")}),
-            "--set optimizer.nesterov: optimizer.nesterov = true needs "
+            "--set optimizer.nesterov: optimizer.nesterov = true must have "
             "optimizer.momentum above 0 and optimizer.dampening = 0");
 }
 
@@ -216,10 +216,11 @@ TEST(Config, AnOptimizerTakesItsOwnKeys) {
             "0.999]");
   EXPECT_EQ(wrong("kind = \"adam\"\nbetas = [0.9, 1]\n"),
             "run.toml:5: optimizer.betas = 1: must be at least 0 and below 1");
-  EXPECT_EQ(wrong("clip_grad_norm = 1\nclip_grad_value = 1\n"),
-            "run.toml:5: optimizer.clip_grad_norm and "
-            "optimizer.clip_grad_value are both set: gradients are clipped by "
-            "one of them");
+  EXPECT_EQ(
+      wrong("clip_grad_norm = 1\nclip_grad_value = 1\n"),
+      "run.toml:5: optimizer.clip_grad_norm and "
+      "optimizer.clip_grad_value are both set, and gradients are clipped by "
+      "one; remove the other");
   // --print-config writes this default.
   EXPECT_EQ(wrong("kind = \"adam\"\nmomentum = 0\n"), "");
   EXPECT_EQ(wrong("kind = \"adagrad\"\n"),

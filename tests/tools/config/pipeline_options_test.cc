@@ -115,7 +115,7 @@ TEST(PipelineOptions, MeasuredCuts) {
             absl::InvalidArgumentError(
                 "--set mesh.memory_limit: no cuts keep what a rank holds "
                 "within 1 KiB: at best, pp 0 holds 1.3 KiB, which is 320 "
-                "bytes more"));
+                "bytes more; raise the limit, or take more stages"));
 }
 
 TEST(PipelineOptions, MeasuredSchedules) {
@@ -157,14 +157,15 @@ TEST(PipelineOptions, WhatDoesNotFit) {
   EXPECT_EQ(ErrorOf(TwoStages(
                 {Set("mesh.schedule", "dualpipe_v"), Set("mesh.pp", "8")})),
             "--set mesh.schedule: schedule: dualpipe_v takes at least 2 pp = "
-            "16 micro-batches, and there are 8");
+            "16 micro-batches, and there are 8; make them smaller");
   EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.schedule", "search"),
                                Set("mesh.activation_limit", "100")})),
             "--set mesh.activation_limit: schedule: no order of 8 "
-            "micro-batches keeps the activations of a rank within 100");
+            "micro-batches keeps the activations of a rank within 100; "
+            "raise the limit, or make micro-batches smaller");
   EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.pp", "13")})),
             "--set mesh.pp: the model has 12 layers in Sequentials, too few "
-            "for 13 stages");
+            "for 13 stages; take fewer");
 }
 
 // The search leaves out numbers of chunks for which the model has too few
@@ -195,12 +196,12 @@ TEST(PipelineOptions, SearchesAmongChunksThatFit) {
   few.push_back(Set("mesh.pp", "4"));
   EXPECT_EQ(ErrorOf(few),
             "--set mesh.pp: the model has 3 layers in Sequentials, too few for "
-            "4 stages");
+            "4 stages; take fewer");
   Settings said = three;
   said.push_back(Set("mesh.virtual_stages", "2"));
   EXPECT_EQ(ErrorOf(said),
             "--set mesh.pp: the model has 3 layers in Sequentials, too few for "
-            "4 stages");
+            "4 stages; take fewer");
 }
 
 TEST(PipelineOptions, AFileOfTables) {

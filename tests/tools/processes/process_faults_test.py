@@ -104,7 +104,7 @@ class ProcessFaultsTest(ProcessCase):
             job.start(number)
         pids = [run.pid for run in job.all_runs[1:]]
         each = r"process 1 \(%s, pid (%d|%d)\)" % (re.escape(HOST), *pids)
-        self.all_say(job, ["^two processes come with number 1: %s and %s$" % (
+        self.all_say(job, ["^two processes come with number 1: %s and %s; give each its own$" % (
             each, each)], 2)
 
     def test_other_settings(self):
@@ -122,7 +122,7 @@ class ProcessFaultsTest(ProcessCase):
         job.start(0)
         job.start(1, "--set", "mesh.dp=3", count=3)
         self.all_say(job, [
-            r"^process 1 \(.*\) comes as one of 3 processes; process 0 waits "
+            r"^process 1 \(.*\) comes as one of 3 processes, and process 0 waits "
             r"for 2"], 2)
 
     def test_process_0_is_missing(self):

@@ -145,8 +145,9 @@ absl::Status CheckPlan(const LoadedConfig& loaded,
       pipeline::AxisFieldName("pp")};
   if (base::FieldsOf(status) != of_count) return at_keys;
   const int layers = MakeModel(config, sample).value()->size();
-  return absl::InvalidArgumentError(absl::StrCat(
-      at_keys.message(), "; choose among layers 1 to ", layers - 1));
+  return base::WithMessage(
+      at_keys,
+      absl::StrCat(at_keys.message(), ", from layers 1 to ", layers - 1));
 }
 
 absl::Status CheckFolders(const LoadedConfig& loaded) {
