@@ -246,7 +246,8 @@ class Cluster {
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
   ClusterRun run_;
   std::chrono::steady_clock::time_point start_;
-  std::map<std::size_t, absl::Duration> verdict_after_;  // by node
+  // Times from the odd event to the verdict, by node.
+  std::map<std::size_t, absl::Duration> verdict_after_;
   bool was_odd_ = false;  // whether the odd event has happened
 };
 

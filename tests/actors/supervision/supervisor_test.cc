@@ -126,7 +126,7 @@ TEST_F(SupervisorTest, EvaluationsCountTargets) {
   EXPECT_EQ(report.loss, 4);
 }
 
-// With a sum as with a mean; it is never the best evaluation.
+// A sum of losses has none, as a mean has none, and is never the best.
 TEST_F(SupervisorTest, AnEvaluationInWhichNothingCountsHasNoLoss) {
   for (const auto reduction :
        {nn::ops::LossReduction::kMean, nn::ops::LossReduction::kSum}) {
