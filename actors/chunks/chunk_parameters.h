@@ -123,6 +123,17 @@ class ChunkParameters {
     return values;
   }
 
+  // Returns the bucket's parameters and optimizer states, flat.
+  std::vector<nn::Tensor> StateOf(int bucket) const {
+    const nn::ParameterArena& arena = *parts_[places_[bucket].part].arena;
+    const int k = places_[bucket].k;
+    std::vector<nn::Tensor> tensors = {arena.BucketValues(k)};
+    for (const auto& [name, state] : arena.states()) {
+      tensors.push_back(arena.View(state, k));
+    }
+    return tensors;
+  }
+
   // Adds copies of parameters, buffers and optimizer states to `shard`, in host
   // memory; the device's queue kReadBack makes them. A parameter that an
   // earlier stage has too is saved there. `scalars` holds StepScalars on the

@@ -92,14 +92,27 @@ struct Transfer {
 struct Snapshot {
   std::int64_t step = 0;
   std::int32_t rank = 0;
-  CheckpointShard tensors;
+  CheckpointShard tensors;  // empty unless the rank holds a shard
+  // Hashes of the rank's buckets (actors/engine/replica_hash.h); empty: replicas
+  // are not compared.
+  std::vector<std::uint64_t> hashes;
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-// A snapshot that may be read once `ready` has completed.
+// The parts of a snapshot that are made.
+struct SnapshotParts {
+  bool copies = true;
+  bool hashes = false;
+};
+
+class ReplicaHash;  // actors/engine/replica_hash.h
+
+// A snapshot that may be read once `ready` has completed, unless it has still to
+// be hashed (AdvanceHash() in actors/engine/snapshot.h).
 struct PendingSnapshot {
-  SnapshotPtr snapshot;
+  std::shared_ptr<Snapshot> snapshot;
   base::Event ready;
+  std::shared_ptr<ReplicaHash> hash;  // null: none is left to do
 };
 
 }  // namespace troupe::actors

@@ -1,8 +1,10 @@
 #include "actors/engine/snapshot.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "actors/engine/replica_hash.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/step_scalars.h"
@@ -30,6 +32,21 @@ absl::StatusOr<nn::Tensor> UpdatesAfter(std::int64_t step,
   return scalars;
 }
 
+absl::Status CopyAll(const EngineParts& parts, const LossScaler* scaler,
+                     Snapshot& snapshot) {
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor updates,
+                          UpdatesAfter(snapshot.step, scaler, parts.kernels()));
+  for (const auto& chunk : parts.chunks) {
+    TROUPE_RETURN_IF_ERROR(
+        chunk->parameters().CopyInto(updates, snapshot.tensors));
+  }
+  const EngineSetup& setup = parts.setup;
+  if (scaler != nullptr && setup.plan->StagesOf(setup.rank)[0] == 0) {
+    TROUPE_RETURN_IF_ERROR(scaler->CopyInto(snapshot.tensors));
+  }
+  return absl::OkStatus();
+}
+
 // Returns whether the run goes on with the checkpoint's state of the scaler.
 bool RestoresScaler(const Checkpoint& checkpoint, const EngineParts& parts,
                     const LossScaler* scaler) {
@@ -43,7 +60,8 @@ bool RestoresScaler(const Checkpoint& checkpoint, const EngineParts& parts,
 
 absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
                                            const LossScaler* scaler,
-                                           std::int64_t step) {
+                                           std::int64_t step,
+                                           const SnapshotParts& made) {
   const EngineSetup& setup = parts.setup;
   nn::Kernels& kernels = parts.kernels();
   parts.events.AwaitAllUpdates();
@@ -52,20 +70,29 @@ absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
   snapshot->rank = setup.rank;
   nn::Wait(kernels, nn::Queue::kReadBack,
            nn::Record(kernels, nn::Queue::kCompute));
-  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor updates,
-                          UpdatesAfter(step, scaler, kernels));
-  for (const auto& chunk : parts.chunks) {
-    TROUPE_RETURN_IF_ERROR(
-        chunk->parameters().CopyInto(updates, snapshot->tensors));
-  }
-  if (scaler != nullptr && setup.plan->StagesOf(setup.rank)[0] == 0) {
-    TROUPE_RETURN_IF_ERROR(scaler->CopyInto(snapshot->tensors));
+  if (made.copies) {
+    TROUPE_RETURN_IF_ERROR(CopyAll(parts, scaler, *snapshot));
   }
   base::Event ready = nn::Record(kernels, nn::Queue::kReadBack);
   // The next step writes to the tensors that are copied. Its updates, in
   // whichever queue, follow work of its own in the compute queue.
   nn::Wait(kernels, nn::Queue::kCompute, ready);
-  return PendingSnapshot{std::move(snapshot), std::move(ready)};
+  return PendingSnapshot{
+      std::move(snapshot), std::move(ready),
+      made.hashes ? std::make_shared<ReplicaHash>(parts) : nullptr};
+}
+
+absl::Status AdvanceHash(PendingSnapshot& pending) {
+  if (pending.hash == nullptr) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(const std::optional<base::Event> copied,
+                          pending.hash->Advance());
+  if (copied) {
+    pending.ready = *copied;
+  } else {
+    pending.snapshot->hashes = pending.hash->buckets();
+    pending.hash = nullptr;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RestoreFrom(const Checkpoint& checkpoint, const EngineParts& parts,

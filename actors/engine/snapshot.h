@@ -2,7 +2,7 @@
 // restores them from one.
 //
 //   TROUPE_ASSIGN_OR_RETURN(PendingSnapshot snapshot,
-//                           SnapshotOf(parts, scaler, step));
+//                           SnapshotOf(parts, scaler, step, /*made=*/{}));
 //   // Once snapshot.ready has completed, the tensors may be written.
 //   TROUPE_RETURN_IF_ERROR(RestoreFrom(checkpoint, parts, scaler));
 //
@@ -22,13 +22,18 @@
 
 namespace troupe::actors {
 
-// Returns a copy of the state after `step` steps of the run. `scaler` is null
-// if no step may be skipped; its state is the same on all ranks, and those of
-// the first stage save it.
+// Returns a copy of the state after `step` steps of the run, or hashes of it,
+// as `made` says. `scaler` is null if no step may be skipped; its state is the
+// same on all ranks, and those of the first stage save it.
 //   kResourceExhausted: there is no memory for the copy; names the tensor.
 absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
                                            const LossScaler* scaler,
-                                           std::int64_t step);
+                                           std::int64_t step,
+                                           const SnapshotParts& made);
+// Goes on with the hashes of a snapshot whose `ready` has completed. It either
+// sets them in the snapshot, and `hash` to null, or gives it another `ready`.
+// On a device without queues one call does all.
+absl::Status AdvanceHash(PendingSnapshot& pending);
 // Errors: those of Checkpoint::ReadModel(), which name the tensor that is
 // missing or of another shape.
 absl::Status RestoreFrom(const Checkpoint& checkpoint, const EngineParts& parts,

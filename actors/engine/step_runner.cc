@@ -190,9 +190,10 @@ absl::Status StepRunner::ShareBuffers(std::int64_t step) {
   return actors::ShareBuffers(*parts_, step);
 }
 
-absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(std::int64_t step) {
+absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(
+    std::int64_t step, const SnapshotParts& made) {
   TROUPE_CHECK(!dispatcher_->has_earlier(), "a snapshot is of whole steps");
-  return SnapshotOf(*parts_, scaler_.get(), step);
+  return SnapshotOf(*parts_, scaler_.get(), step, made);
 }
 
 absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {

@@ -123,9 +123,10 @@ class StepRunner {
   // Gives all replicas the first one's buffers (share_buffers.h), after the end
   // of a step's tail. Blocks like a step.
   absl::Status ShareBuffers(std::int64_t step);
-  // Returns a copy of the state after step `step`, of which no tail is left.
-  // Errors: those of snapshot.h.
-  absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step);
+  // Returns a copy of the state after step `step`, of which no tail is left, or
+  // hashes of it. Errors: those of snapshot.h.
+  absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step,
+                                               const SnapshotParts& made = {});
   absl::Status Restore(const Checkpoint& checkpoint);
 
   int chunk_count() const { return static_cast<int>(chunks_.size()); }

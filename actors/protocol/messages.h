@@ -84,21 +84,24 @@ struct Evaluated {
 };
 
 // Asks the holder of a shard to copy it in its state after `step` steps, and to
-// keep the copy until SaveShard. If replicas share buffers, all ranks are asked
-// and share them first; those with `copies` false do no more. Each answers.
+// keep the copy until SaveShard. If replicas share buffers or are compared, all
+// ranks are asked: they share the buffers first; those with `copies` false copy
+// nothing, and those with `compares` true hash their state. Each answers.
 struct TakeSnapshot {
   std::int32_t generation = 0;
   std::int64_t step = 0;
   bool copies = true;
+  bool compares = false;
   static constexpr char kName[] = "troupe.take_snapshot";
-  auto fields() { return std::tie(generation, step, copies); }
+  auto fields() { return std::tie(generation, step, copies, compares); }
 };
 struct SnapshotTaken {
   std::int32_t generation = 0;
   std::int32_t rank = 0;
   std::int64_t step = 0;
+  std::vector<std::uint64_t> hashes;  // Snapshot::hashes
   static constexpr char kName[] = "troupe.snapshot_taken";
-  auto fields() { return std::tie(generation, rank, step); }
+  auto fields() { return std::tie(generation, rank, step, hashes); }
 };
 
 // Asks the holder of a shard to write its copy to `folder`, as one of `shards`.
@@ -355,7 +358,7 @@ using ComputeActor = caf::typed_actor<
     caf::reacts_to<Transfer>,     // sent by a neighbouring stage
     caf::reacts_to<resume_atom>,  // to itself: the mailbox was read, go on
     caf::reacts_to<drive_atom>,   // its device or a collective has progressed
-    caf::replies_to<snapshot_atom, std::int64_t>::with<SnapshotPtr>>;
+    caf::replies_to<snapshot_atom, TakeSnapshot>::with<SnapshotPtr>>;
 
 using RankActor = caf::typed_actor<
     caf::reacts_to<Grant>,         // -> Progress, later

@@ -40,6 +40,10 @@ struct SavePolicy {
   // Metric by which evaluations are compared, here and for an early stop:
   // kEvalLoss or kEvalAccuracy.
   std::string best_metric = kEvalLoss;
+  // Whether replicas are compared at each checkpoint, by hashes of parameters
+  // and optimizer states: replicas that differ end the job. False: the
+  // checkpoint has what the first replica has.
+  bool compare_replicas = true;
 };
 
 // The checkpoint that a job is resumed from, and how it may differ from it.

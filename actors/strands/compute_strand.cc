@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/engine/snapshot.h"
 #include "actors/protocol/strand_guard.h"
 #include "actors/strands/comm_strand.h"
 #include "actors/strands/stage_link.h"
@@ -210,16 +211,30 @@ absl::Status ComputeState::SendWhatIsThere() {
     runs_.pop_front();
   }
   while (!snapshots_.empty() && snapshots_.front().snapshot.ready.ready()) {
-    SnapshotRequest request = std::move(snapshots_.front());
-    snapshots_.pop_front();
+    SnapshotRequest& request = snapshots_.front();
     TROUPE_RETURN_IF_ERROR(request.snapshot.ready.status());
-    request.promise.deliver(std::move(request.snapshot.snapshot));
+    TROUPE_RETURN_IF_ERROR(AdvanceHash(request.snapshot));
+    if (request.snapshot.hash != nullptr) {
+      DriveLater();  // a further copy was enqueued
+      continue;
+    }
+    request.promise.deliver(SnapshotPtr(std::move(request.snapshot.snapshot)));
+    snapshots_.pop_front();
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<PendingSnapshot> ComputeState::MakeSnapshot(
+    const TakeSnapshot& take) {
+  TROUPE_ASSIGN_OR_RETURN(
+      PendingSnapshot pending,
+      runner_->MakeSnapshot(take.step, {take.copies, take.compares}));
+  if (queues_ == nullptr) TROUPE_RETURN_IF_ERROR(AdvanceHash(pending));
+  return pending;
+}
+
 caf::result<SnapshotPtr> ComputeState::Answer(PendingSnapshot pending) {
-  if (queues_ == nullptr) return std::move(pending.snapshot);
+  if (queues_ == nullptr) return SnapshotPtr(std::move(pending.snapshot));
   auto promise = self_->make_response_promise<SnapshotPtr>();
   snapshots_.push_back({promise, std::move(pending)});
   DriveLater();
@@ -317,8 +332,8 @@ ComputeActor::behavior_type ComputeBehavior(
       },
       [=](resume_atom) { check(self->state.OnResume()); },
       [=](drive_atom) { check(self->state.OnDrive()); },
-      [=](snapshot_atom, std::int64_t step) -> caf::result<SnapshotPtr> {
-        auto snapshot = self->state.MakeSnapshot(step);
+      [=](snapshot_atom, const TakeSnapshot& take) -> caf::result<SnapshotPtr> {
+        auto snapshot = self->state.MakeSnapshot(take);
         if (snapshot.ok()) return self->state.Answer(*std::move(snapshot));
         check(snapshot.status());
         return ToError(snapshot.status());

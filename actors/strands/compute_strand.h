@@ -56,9 +56,7 @@ class ComputeState : public StepRunner::Host {
   absl::Status OnTransfer(const Transfer& transfer);
   absl::Status OnResume();
   absl::Status OnDrive();
-  absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step) {
-    return runner_->MakeSnapshot(step);
-  }
+  absl::StatusOr<PendingSnapshot> MakeSnapshot(const TakeSnapshot& take);
   // Answers the current message with the snapshot, once it is complete.
   caf::result<SnapshotPtr> Answer(PendingSnapshot pending);
 

@@ -228,23 +228,24 @@ void RankState::OnTakeSnapshot(const TakeSnapshot& take) {
 }
 
 void RankState::CopyShard(const TakeSnapshot& take) {
-  if (!take.copies) {
-    self_->send(supervisor_,
-                SnapshotTaken{context_->generation, context_->rank, take.step});
+  if (!take.copies && !take.compares) {
+    self_->send(
+        supervisor_,
+        SnapshotTaken{context_->generation, context_->rank, take.step, {}});
     return;
   }
   trace_->Note(TraceKind::kCheckpoint, TracePhase::kBegin, take.step, "copy");
   self_
       ->request(strands_.compute, ActorTimeout(context_->spec->timeout),
-                snapshot_atom::value, take.step)
+                snapshot_atom::value, take)
       .then(
-          [this](const SnapshotPtr& snapshot) {
+          [this, copies = take.copies](const SnapshotPtr& snapshot) {
             trace_->Note(TraceKind::kCheckpoint, TracePhase::kEnd,
                          snapshot->step, "copy");
-            snapshot_ = snapshot;
+            if (copies) snapshot_ = snapshot;
             self_->send(supervisor_,
                         SnapshotTaken{context_->generation, context_->rank,
-                                      snapshot->step});
+                                      snapshot->step, snapshot->hashes});
           },
           [this](const caf::error& error) {
             Fail("compute", FromError(self_->system(), error));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/caf/actor_timeout.h"
+#include "actors/supervision/replica_check.h"
 #include "actors/supervision/supervisor.h"
 
 namespace troupe::actors {
@@ -30,8 +31,9 @@ void Saving::Begin(std::int64_t step) {
   knows_evaluations_ = false;
   const pipeline::Mesh& mesh = process_->plan->mesh;
   asked_.clear();
+  hashes_.assign(mesh.size(), {});
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (IsHolder(rank) || process_->plan->SharesBuffers(rank)) {
+    if (Compares() || IsHolder(rank) || process_->plan->SharesBuffers(rank)) {
       asked_.push_back(rank);
     }
   }
@@ -40,9 +42,14 @@ void Saving::Begin(std::int64_t step) {
   self_->send(crew_->checkpointers.front(),
               BeginCheckpoint{process_->generation, step});
   for (const int rank : asked_) {
-    self_->send(crew_->ranks[rank],
-                TakeSnapshot{process_->generation, step, IsHolder(rank)});
+    self_->send(crew_->ranks[rank], TakeSnapshot{process_->generation, step,
+                                                 IsHolder(rank), Compares()});
   }
+}
+
+bool Saving::Compares() const {
+  return process_->spec->checkpoint.compare_replicas &&
+         process_->plan->mesh.dp() > 1;
 }
 
 bool Saving::IsHolder(int rank) const {
@@ -61,7 +68,13 @@ bool Saving::OnSnapshotTaken(const SnapshotTaken& taken) {
     return false;
   }
   last_sign_ = Now();
+  hashes_[taken.rank] = taken.hashes;
   if (!HasSnapshots()) return false;
+  replicas_ = CheckReplicas(*process_->plan, taken.step, hashes_);
+  if (!replicas_.ok()) {
+    GiveUp();
+    return true;
+  }
   snapshot_step_ = taken.step;
   saved_at_ = Now();
   WriteShardsIfReady();
@@ -75,7 +88,7 @@ void Saving::OnCheckpointOpened(const CheckpointOpened& opened) {
 }
 
 void Saving::WriteShardsIfReady() {
-  if (!round_.CanWrite()) return;
+  if (!round_.CanWrite() || given_up_) return;
   for (int stage = 0; stage < round_.shards(); ++stage) {
     SaveShard save;
     save.generation = process_->generation;

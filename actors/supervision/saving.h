@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "actors/protocol/messages.h"
 #include "actors/setup/process_context.h"
 #include "actors/supervision/save_round.h"
@@ -69,6 +70,9 @@ class Saving {
                       const std::optional<EvaluationState>& evaluations);
   // Returns true once: for the report that completes the copies.
   bool OnSnapshotTaken(const SnapshotTaken& taken);
+  // Returns the error of replicas that differ (replica_check.h). Nothing is
+  // written then. Valid once the copies are complete.
+  const absl::Status& replicas() const { return replicas_; }
   void OnCheckpointOpened(const CheckpointOpened& opened);
   void OnShardSaved(const ShardSaved& saved);
   // Returns whether this was the checkpoint in progress, which ends.
@@ -93,6 +97,8 @@ class Saving {
   // Returns the rank that saves a stage.
   int HolderOf(int stage) const;
   bool IsHolder(int rank) const;
+  // Whether replicas are compared.
+  bool Compares() const;
 
   Self self_ = nullptr;
   ProcessContextPtr process_;
@@ -102,6 +108,9 @@ class Saving {
   std::optional<EvaluationState> evaluations_;  // state at the round's step
   bool knows_evaluations_ = false;              // whether it is set
   bool given_up_ = false;
+  // Reported hashes, by rank.
+  std::vector<std::vector<std::uint64_t>> hashes_;
+  absl::Status replicas_;
   TimePoint last_sign_;
   TimePoint saved_at_;  // time of the last copies, or of the start
   std::int64_t snapshot_step_ = -1;

@@ -212,8 +212,11 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
 void SupervisorState::OnSnapshotTaken(const SnapshotTaken& taken) {
   if (!IsFromRank(taken, "a snapshot")) return;
   last_sign_ = self_->clock().now();
-  if (saving_.OnSnapshotTaken(taken)) {
+  if (!saving_.OnSnapshotTaken(taken)) return;
+  if (saving_.replicas().ok()) {
     AtBoundary();  // training goes on while the disks are busy
+  } else {
+    Fail(/*rank=*/-1, "supervisor", saving_.replicas());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/engine/snapshot.h"
 #include "actors/engine/step_runner.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
@@ -84,7 +85,9 @@ class Rank : private StepRunner::Host, private StrandWait {
     const absl::Status ran = runner_->RunStep(kind, step, std::move(batches));
     ASSERT_TRUE(ran.ok()) << ran;
   }
-  PendingSnapshot Save() { return runner_->MakeSnapshot(/*step=*/1).value(); }
+  PendingSnapshot Save(const SnapshotParts& made = {}) {
+    return runner_->MakeSnapshot(/*step=*/1, made).value();
+  }
   int reductions() const { return world_->started() + dp_->started(); }
   int buckets() const { return runner_->arena().num_buckets(); }
   void PeersCome() {
@@ -176,6 +179,31 @@ TEST(DeviceUpdatesTest, ASnapshotWaitsForUpdates) {
     rank.PeersCome();
     EXPECT_TRUE(rank.ComesToTheEndOf(nn::Queue::kReadBack));
     EXPECT_TRUE(saved.ready.ready());
+  }
+}
+
+// A bucket is copied to the host and hashed after the other.
+TEST(DeviceUpdatesTest, HashesWaitForUpdatesAndForEachCopy) {
+  std::vector<std::uint64_t> want;
+  for (std::uint64_t seed : Seeds(10)) {
+    Rank rank(seed);
+    RunFirstStep(rank);
+    PendingSnapshot saved = rank.Save({/*copies=*/false, /*hashes=*/true});
+    EXPECT_FALSE(rank.ComesToTheEndOf(nn::Queue::kReadBack));
+    EXPECT_FALSE(saved.ready.ready());
+    rank.PeersCome();
+    int copies = -1;  // the first event is that of the updates
+    for (; saved.hash != nullptr; ++copies) {
+      ASSERT_TRUE(rank.ComesToTheEndOf(nn::Queue::kReadBack));
+      ASSERT_TRUE(saved.ready.ready());
+      ASSERT_TRUE(AdvanceHash(saved).ok());
+    }
+    EXPECT_GE(copies, rank.buckets());
+    const std::vector<std::uint64_t>& hashes = saved.snapshot->hashes;
+    EXPECT_EQ(hashes.size(), static_cast<std::size_t>(rank.buckets()));
+    EXPECT_TRUE(saved.snapshot->tensors.model.empty());
+    if (want.empty()) want = hashes;
+    EXPECT_EQ(hashes, want) << "seed " << seed;
   }
 }
 

@@ -145,10 +145,13 @@ TEST_F(MessagesTest, ShardsAndOrdersTravel) {
   EXPECT_EQ(ThereAndBack(SaveShard{2, 5, 3, "folder"}).shards, 3);
   EXPECT_EQ(ThereAndBack(CheckpointSaved{2, 5, "path"}).path, "path");
   EXPECT_EQ(ThereAndBack(CheckpointOpened{2, 5, "path"}).folder, "path");
-  EXPECT_EQ(ThereAndBack(SnapshotTaken{2, 1, 5}).rank, 1);
+  EXPECT_EQ(ThereAndBack(SnapshotTaken{2, 1, 5, {}}).rank, 1);
   EXPECT_EQ(ThereAndBack(TakeSnapshot{2, 5}).step, 5);
   EXPECT_TRUE(ThereAndBack(TakeSnapshot{2, 5}).copies);
   EXPECT_FALSE(ThereAndBack(TakeSnapshot{2, 5, false}).copies);
+  EXPECT_TRUE(ThereAndBack(TakeSnapshot{2, 5, false, true}).compares);
+  const std::vector<std::uint64_t> hashes = {7, ~std::uint64_t{0}};
+  EXPECT_EQ(ThereAndBack(SnapshotTaken{2, 1, 5, hashes}).hashes, hashes);
   ShardSummary shard;
   shard.states = {"w.momentum"};
   shard.hashes = {7, ~std::uint64_t{0}};

@@ -30,7 +30,7 @@ ComputeActor::behavior_type FakeCompute(ComputeActor::pointer, Log* log) {
       [](const Transfer&) {},
       [](resume_atom) {},
       [](drive_atom) {},
-      [](snapshot_atom, std::int64_t) { return SnapshotPtr(); },
+      [](snapshot_atom, const TakeSnapshot&) { return SnapshotPtr(); },
   };
 }
 

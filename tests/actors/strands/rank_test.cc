@@ -59,10 +59,11 @@ ComputeActor::behavior_type FakeCompute(ComputeActor::pointer, Seen* seen) {
       [](const Transfer&) {},
       [](resume_atom) {},
       [](drive_atom) {},
-      [=](snapshot_atom, std::int64_t step) -> SnapshotPtr {
-        ++seen->copies;
+      [=](snapshot_atom, const TakeSnapshot& take) -> SnapshotPtr {
+        seen->copies += take.copies;
         auto snapshot = std::make_shared<Snapshot>();
-        snapshot->step = step;
+        snapshot->step = take.step;
+        if (take.compares) snapshot->hashes = {17};
         return snapshot;
       },
   };
@@ -101,6 +102,7 @@ SupervisorActor::behavior_type FakeSupervisor(SupervisorActor::pointer,
       },
       [=](const SnapshotTaken& taken) {
         tell(absl::StrCat("copied ", taken.step));
+        for (std::uint64_t hash : taken.hashes) tell(absl::StrCat(hash));
       },
       [](const CheckpointOpened&) {},
       [](const ShardSaved&) {},
@@ -254,6 +256,18 @@ TEST_F(RankTest, KeepsItsCopyUntilItIsToldWhereTo) {
   Send(SaveShard{1, 9, 1, "folder"});
   EXPECT_EQ(Told(),
             "rank of generation 1: asked to save step 9, of which it has no "
+            "copy");
+}
+
+TEST_F(RankTest, MayHashItsStateAndKeepNoCopy) {
+  Send(TakeSnapshot{1, 8, /*copies=*/false, /*compares=*/true});
+  EXPECT_EQ(Told(), "copied 8, 17");
+  EXPECT_EQ(seen_.copies, 0);
+  Send(TakeSnapshot{1, 9, /*copies=*/false});
+  EXPECT_EQ(Told(), "copied 9");
+  Send(SaveShard{1, 8, 1, "folder"});
+  EXPECT_EQ(Told(),
+            "rank of generation 1: asked to save step 8, of which it has no "
             "copy");
 }
 

@@ -79,7 +79,9 @@ class SupervisorTest : public testing::Test {
  protected:
   // Starts the supervisor, with two ranks or the number that `spec` has.
   void Begin(const JobSpec& spec) {
-    const auto process = SetUpJob(spec, /*observer=*/nullptr)->process;
+    JobSpec used = spec;
+    used.checkpoint.compare_replicas = compares_;
+    const auto process = SetUpJob(used, /*observer=*/nullptr)->process;
     process->roster = roster_;
     process_ = process;
     auto crew = std::make_shared<Crew>();
@@ -107,7 +109,7 @@ class SupervisorTest : public testing::Test {
   // Sends all messages of a checkpoint of one shard, from the ranks' copies to
   // its name.
   void FinishCheckpoint(std::int64_t step) {
-    Send(SnapshotTaken{kNow, 0, step});
+    Send(SnapshotTaken{kNow, 0, step, {}});
     Send(CheckpointOpened{kNow, step, "folder"});
     Send(ShardSaved{kNow, step, ShardSummary()});
     Send(CheckpointSaved{kNow, step, "path"});
@@ -123,6 +125,7 @@ class SupervisorTest : public testing::Test {
   bool ended() const { return process_->outcome.HasBeenSet(); }
   absl::Status verdict() const { return process_->outcome.Wait().status(); }
 
+  bool compares_ = false;  // whether checkpoints ask all replicas for hashes
   SimulatedSystem system_;
   std::shared_ptr<const Roster> roster_;
   Answers answers_;

@@ -43,7 +43,7 @@ TEST_F(SupervisorTest, AMessageOfARankThatDoesNotExistEndsTheJob) {
   const Case cases[] = {
       {[&](int rank) { Send(StepsOf(kNow, rank, 0, 1)); }, "progress"},
       {[&](int rank) {
-         Send(SnapshotTaken{kNow, rank, 1});
+         Send(SnapshotTaken{kNow, rank, 1, {}});
        },
        "a snapshot"},
       {[&](int rank) {
@@ -74,12 +74,12 @@ TEST_F(SupervisorTest, ACheckpointIsShardsThenOneName) {
   Heard();
   for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 1));
   EXPECT_EQ(Heard(), "open 1, rank 0: copy 1, rank 1: copy 1");
-  Send(SnapshotTaken{kNow, 1, 1});
-  Send(SnapshotTaken{kBefore, 0, 1});
+  Send(SnapshotTaken{kNow, 1, 1, {}});
+  Send(SnapshotTaken{kBefore, 0, 1, {}});
   Send(CheckpointOpened{kBefore, 1, "old"});
   Send(CheckpointOpened{kNow, 1, "new"});
   EXPECT_EQ(Heard(), "") << "rank 0 has not copied";
-  Send(SnapshotTaken{kNow, 0, 1});
+  Send(SnapshotTaken{kNow, 0, 1, {}});
   EXPECT_EQ(Heard(), "rank 0: save 1 to new, rank 1: save 1 to new");
   ShardSummary first, second;
   second.shard = 1;
@@ -126,7 +126,7 @@ TEST_F(SupervisorTest, EvaluationsCountTargets) {
   EXPECT_EQ(report.loss, 4);
 }
 
-// A sum of losses has none, as a mean has none, and is never the best.
+// This holds for sums as for means. It is never the best evaluation.
 TEST_F(SupervisorTest, AnEvaluationInWhichNothingCountsHasNoLoss) {
   for (const auto reduction :
        {nn::ops::LossReduction::kMean, nn::ops::LossReduction::kSum}) {
@@ -201,7 +201,7 @@ TEST_F(SupervisorTest, AWriterThatFallsSilentIsNamed) {
   spec.checkpoint.every = 2;
   Begin(spec);
   for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 2));
-  Send(SnapshotTaken{kNow, 0, 2});
+  Send(SnapshotTaken{kNow, 0, 2, {}});
   Send(CheckpointOpened{kNow, 2, "folder"});
   system_.Advance(absl::Seconds(59));
   for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 2, 1));  // training goes on
@@ -211,6 +211,38 @@ TEST_F(SupervisorTest, AWriterThatFallsSilentIsNamed) {
             absl::DeadlineExceededError(
                 "checkpointer: no progress for 1m (0 of 1 shards of step 2 are "
                 "written, not 0)"));
+}
+
+TEST_F(SupervisorTest, AReplicaThatDiffersEndsTheJob) {
+  compares_ = true;
+  JobSpec spec = TinyCnnJob(4, 100);
+  spec.test = nullptr;
+  spec.checkpoint.dir = FreshFolder("differs");
+  spec.checkpoint.every = 2;
+  Begin(spec);
+  Heard();
+  for (int rank : {0, 1, 2, 3}) Send(StepsOf(kNow, rank, 0, 2));
+  EXPECT_EQ(Heard(),
+            "open 2, rank 0: copy 2, rank 1: copy 2, rank 2: copy 2, rank 3: "
+            "copy 2");
+  Send(CheckpointOpened{kNow, 2, "folder"});
+  const std::size_t buckets = process_->plan->stages[0].buckets.size();
+  const std::vector<std::uint64_t> hashes(buckets, 7);
+  std::vector<std::uint64_t> others = hashes;
+  others.back() = 8;
+  for (int rank : {3, 0, 1}) Send(SnapshotTaken{kNow, rank, 2, hashes});
+  EXPECT_FALSE(ended());
+  Send(SnapshotTaken{kNow, 2, 2, others});
+  ASSERT_TRUE(ended());
+  EXPECT_EQ(verdict().code(), absl::StatusCode::kDataLoss);
+  const std::string message(verdict().message());
+  EXPECT_TRUE(absl::StartsWith(
+      message, absl::StrCat("supervisor: after step 2 rank 2 has other "
+                            "parameters or optimizer states than ranks 0, 1 "
+                            "and 3, first in bucket ",
+                            buckets - 1, " of stage 0 (")))
+      << message;
+  EXPECT_FALSE(absl::StrContains(Heard(), ": save")) << "nothing is written";
 }
 
 TEST_F(SupervisorTest, SavesByTimeWhereTheGrantsEnd) {
@@ -287,7 +319,7 @@ TEST_F(SupervisorTest, AFailingEvaluationLeavesTheCheckpointOfItsStep) {
     spec.checkpoint.dir = FreshFolder(actor);
     Begin(spec);
     for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 1));
-    Send(SnapshotTaken{kNow, 0, 1});
+    Send(SnapshotTaken{kNow, 0, 1, {}});
     Heard();
     Send(Failure{kNow, 1, actor, 3, "no such class"});
     Send(Failure{kNow, 0, "compute", 1, "rank 1 has ended"});
@@ -310,7 +342,7 @@ TEST_F(SupervisorTest, AFailingEvaluationDoesNotWaitForABrokenDisk) {
   spec.checkpoint.dir = FreshFolder("broken");
   Begin(spec);
   for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 1));
-  Send(SnapshotTaken{kNow, 0, 1});
+  Send(SnapshotTaken{kNow, 0, 1, {}});
   Send(Failure{kNow, 1, "compute", 3, "no such class"});
   EXPECT_FALSE(ended());
   Send(Failure{kNow, -1, "checkpointer", 8, "disk full"});

@@ -62,6 +62,14 @@ constexpr ConfigKey kRunKeys[] = {
      "highest "
      "accuracy. train.early_stop_patience goes by it, too.",
      "\"eval_accuracy\""},
+    {"checkpoint.compare_replicas",
+     Field<&C::job, &JobSpec::checkpoint,
+           &CheckpointOptions::compare_replicas>(),
+     kAny,
+     "Compare the replicas at each checkpoint, by hashes of their parameters "
+     "and optimizer states, and end the run if they differ. Otherwise the "
+     "checkpoint has what the first replica has.",
+     "false"},
     {"checkpoint.resume",
      Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::resume>(), kAny,
      "Go on from the newest checkpoint in checkpoint.dir; from step 0 where "
