@@ -76,7 +76,9 @@ std::string WrongFailure(const SimulatedRun& run, const std::string& dir) {
   if (saved->state().step != kEvery) {
     return absl::StrCat("the last checkpoint is of step ", saved->state().step);
   }
-  return run.reports.checkpoints.empty() ? "it is not reported" : "";
+  return run.reports.checkpoints.empty()
+             ? "the checkpoint of step 2 is not reported"
+             : "";
 }
 
 }  // namespace

@@ -45,6 +45,10 @@ enum class Bug {
   kFastestRankCounts,
   kOneEvaluationIsMissing,
   kFailureEndsTheCheckpoint,
+  // Equal replicas: actors/engine/actions/update.cc,
+  // share_buffers.cc.
+  kReplicaMissesAnUpdate,
+  kReplicaKeepsItsBuffers,
   kEnd,
 };
 

@@ -4,10 +4,14 @@
 // docs/simulation.md has the table.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
+#include "nn/modules/batch_norm.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
 #include "nn/optim/sgd.h"
 #include "tests/actors/sim/lost_work.h"
 #include "tests/actors/sim/planted/bug.h"
@@ -92,6 +96,27 @@ JobSpec AcrossWithSchedule() {
   return spec;
 }
 
+// Returns a job with a checkpoint at its end.
+JobSpec Saving() {
+  JobSpec spec = Launched();
+  spec.checkpoint.dir = FreshFolder("saving");
+  return spec;
+}
+
+// Returns a job that evaluates with batch norms, whose replicas have running
+// statistics of their own until they share them.
+JobSpec Normed() {
+  JobSpec spec = Evaluating();
+  spec.model = []() -> std::unique_ptr<nn::Module> {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Linear>(4, 6);
+    model->Append<nn::BatchNorm1d>(6);
+    model->Append<nn::Linear>(6, 2);
+    return model;
+  };
+  return spec;
+}
+
 struct Case {
   Bug bug;
   const char* name;
@@ -132,7 +157,10 @@ constexpr Case kCases[] = {
     TROUPE_CASE(FastestRankCounts, Launched, "not updated exactly once"),
     TROUPE_CASE(OneEvaluationIsMissing, Evaluating, "no progress for 1m"),
     {Bug::kFailureEndsTheCheckpoint, "FailureEndsTheCheckpoint", nullptr,
-     "the checkpoint of step 2 is lost", LostByAFailingStep},
+     "the checkpoint of step 2 is", LostByAFailingStep},
+    TROUPE_CASE(ReplicaMissesAnUpdate, Saving,
+                "rank 1 has other parameters or optimizer states than"),
+    TROUPE_CASE(ReplicaKeepsItsBuffers, Normed, "the evaluation after step 1"),
 };
 
 SimulatedRun RunCase(const Case& c, std::uint64_t seed) {
