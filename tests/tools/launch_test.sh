@@ -45,6 +45,10 @@ for words in train 'launch --nproc-per-node=2 -- train --set mesh.dp=2'; do
   grep -q $'\x1b' out.txt || die "no bar: $(cat -v out.txt)"
 done
 
+# Asked for by name, the bar is drawn there, too.
+on_terminal dumb train --set log.progress=on
+grep -q $'\x1b' out.txt || die "no bar: $(cat -v out.txt)"
+
 quietly certs --dir=certs --hosts=n1,n2
 [[ $(stat -c %a certs/n2/node.key) == 600 ]] || die "a key that others may read"
 [[ ! -e certs/n2/authority.key ]] || die "a node could sign"

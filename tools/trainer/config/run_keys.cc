@@ -124,8 +124,8 @@ constexpr ConfigKey kRunKeys[] = {
        return Names{"auto", "on", "off"};
      }),
      "A progress bar: \"auto\" shows it on a terminal only, unless TERM is "
-     "\"dumb\"; \"off\" prints "
-     "lines instead.",
+     "\"dumb\"; \"on\" in any output, also in a file and where TERM is "
+     "\"dumb\"; \"off\" prints lines instead.",
      "\"off\""},
     {"log.model_table", Field<&C::log, &LogConfig::model_table>(), OneOf([] {
        return Names{"auto", "on", "off"};
