@@ -53,6 +53,17 @@ grep -qx 'photos: 2 files are not read: 1 .txt, 1 .webp; images are .*' out.txt 
   die "$(cat out.txt)"
 predict=(predict --config=photos.toml --checkpoint=saved)
 
+# So say the commands whose output is a result, on the error output.
+for command in predict plan profile; do
+  words=("$command" --config=photos.toml)
+  [[ $command != predict ]] || words=("${predict[@]}" sea.png)
+  [[ $command != profile ]] || words+=(--seconds=0.01)
+  "$TRAINER" "${words[@]}" >out.txt 2>err.txt || die "$(cat err.txt)"
+  [[ $(cat err.txt) == 'photos: 2 files are not read: '* ]] ||
+    die "$command: $(cat err.txt)"
+done
+rm photos/red/1.webp photos/blue/notes.TXT
+
 quietly "${predict[@]}" 'a rose.png' sea.png photos/red/3.png
 [[ $(cat out.txt) == 'a rose.png: red '*' %, blue '*' %
 sea.png: blue '*' %, red '*' %

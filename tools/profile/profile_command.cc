@@ -101,19 +101,18 @@ std::string FormatProfile(const StepProfile& profile) {
 absl::Status ProfileSteps(const LoadedConfig& loaded,
                           const ProfileRequest& request,
                           base::FileSystem& files,
-                          const std::function<bool(absl::string_view)>& write) {
+                          const std::function<bool(absl::string_view)>& write,
+                          const NoteFn& note) {
   if (!loaded.config.job.device.is_host()) {
     return ErrorAt(
         loaded, {"train.device"},
         "ops are timed on the CPU: those of a GPU run later than "
         "they are called; run \"trainer train --trace=FILE\" instead");
   }
-  data::DatasetOptions options = loaded.config.data;
-  options.files = &files;
-  const absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
-  if (!splits.ok()) return AtKeys(loaded, splits.status());
+  TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
+                          OpenData(loaded, files, note));
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
-                          BuildSpec(loaded, *splits, files));
+                          BuildSpec(loaded, splits, files));
   if (spec.open_dtype.has_value()) {
     TROUPE_ASSIGN_OR_RETURN(spec, actors::WithDType(spec, /*plan=*/nullptr));
   }

@@ -2,7 +2,7 @@
 //
 //   ProfileRequest request;
 //   request.seconds = 3;
-//   TROUPE_RETURN_IF_ERROR(ProfileSteps(loaded, request, files, write));
+//   TROUPE_RETURN_IF_ERROR(ProfileSteps(loaded, request, files, write, note));
 //
 // prints
 //
@@ -27,6 +27,7 @@
 #include "base/file_system.h"
 #include "tools/profile/op_clock.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/run/spec_builder.h"
 
 namespace troupe::tools {
 
@@ -52,7 +53,8 @@ std::string ProfileHelp();
 absl::Status ProfileSteps(const LoadedConfig& loaded,
                           const ProfileRequest& request,
                           base::FileSystem& files,
-                          const std::function<bool(absl::string_view)>& write);
+                          const std::function<bool(absl::string_view)>& write,
+                          const NoteFn& note);
 
 // The result of a profile.
 struct StepProfile {

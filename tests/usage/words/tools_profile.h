@@ -13,6 +13,7 @@
 #include "base/file_system.h"
 #include "tools/profile/process_memory.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/run/spec_builder.h"
 
 namespace troupe::tools::usage {
 
@@ -26,6 +27,7 @@ namespace profile_command_h {
 extern const LoadedConfig loaded;
 extern base::FileSystem& files;
 extern const std::function<bool(absl::string_view)> write;
+extern const NoteFn note;
 }  // namespace profile_command_h
 
 }  // namespace troupe::tools::usage

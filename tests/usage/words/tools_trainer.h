@@ -33,6 +33,7 @@
 #include "tools/trainer/run/json_log.h"
 #include "tools/trainer/run/run_folder.h"
 #include "tools/trainer/run/run_observer.h"
+#include "tools/trainer/run/spec_builder.h"
 #include "tools/trainer/terminal/arguments.h"
 #include "tools/trainer/terminal/display.h"
 #include "tools/trainer/terminal/output_writer.h"
@@ -74,11 +75,22 @@ extern Arguments left;
 
 namespace predict_command_h {
 extern const std::function<bool(absl::string_view)> write;
+extern const NoteFn note;
+}  // namespace predict_command_h
+
+namespace generate_command_h {
+extern const std::function<bool(absl::string_view)> write;
+extern const NoteFn note;
+}  // namespace generate_command_h
+
+namespace spec_builder_h {
+extern const NoteFn note;
 }
 
 namespace plan_command_h {
 extern Arguments left;
 extern const std::function<bool(absl::string_view)> write;
+extern const NoteFn note;
 }  // namespace plan_command_h
 
 namespace plan_text_h {

@@ -61,6 +61,15 @@ inline int Print(const CommandContext& context, absl::string_view text) {
   return kExitOk;
 }
 
+// Returns a function that writes a line to the standard error, for commands
+// whose standard output is their result.
+inline std::function<void(const std::string&)> NotesOf(
+    const CommandContext& context) {
+  return [write = context.write_error](const std::string& line) {
+    write(absl::StrCat(line, "\n"));
+  };
+}
+
 // Writes the message of `status` as one line to the standard error and returns
 // `exit_code`.
 inline int Fail(const CommandContext& context, const absl::Status& status,

@@ -117,24 +117,23 @@ absl::Status EvaluateCheckpoint(LoadedConfig loaded, const std::string& path,
                           actors::OpenCheckpoint(files, path));
   TrainerConfig& config = loaded.config;
   StopAt(checkpoint, config.job);
-  config.data.files = &files;
-  const absl::StatusOr<data::DataSplits> splits =
-      data::OpenDataset(config.data);
-  if (!splits.ok()) return AtKeys(loaded, splits.status());
-  for (const std::string& note : splits->notes) display.Print(note);
-  if (splits->test == nullptr) {
+  TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
+                          OpenData(loaded, files, [&](const std::string& line) {
+                            display.Print(line);
+                          }));
+  if (splits.test == nullptr) {
     return ErrorAt(
         loaded, {"data.path", "data.kind"},
         "the data have no test samples; set data.val_fraction above 0, "
         "or add a test part");
   }
   TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
-                          BuildSpec(loaded, *splits, files));
+                          BuildSpec(loaded, splits, files));
   const absl::StatusOr<actors::JobResult> result = actors::RunJob(spec);
   if (!result.ok()) return AtKeys(loaded, result.status());
   const actors::EvaluationReport& evaluation = result->evaluation;
   std::optional<double> accuracy;
-  if (splits->test->spec().is_classification()) accuracy = evaluation.accuracy;
+  if (splits.test->spec().is_classification()) accuracy = evaluation.accuracy;
   display.Print(absl::StrCat(checkpoint.path(), " ",
                              FormatEvaluation(evaluation.step, evaluation.loss,
                                               accuracy, evaluation.count)));

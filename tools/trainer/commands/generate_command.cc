@@ -64,18 +64,18 @@ constexpr double kTemperatureMax = 100;
 
 // Opens the dataset, which must have a tokenizer.
 absl::StatusOr<data::DataSplits> OpenText(const LoadedConfig& loaded,
-                                          base::FileSystem& files) {
-  data::DatasetOptions options = loaded.config.data;
-  if (options.kind != "text" && options.kind != "tokens") {
+                                          base::FileSystem& files,
+                                          const NoteFn& note) {
+  const std::string& kind = loaded.config.data.kind;
+  if (kind != "text" && kind != "tokens") {
     return ErrorAt(loaded, {"data.kind"},
-                   absl::StrCat("data.kind = \"", options.kind,
+                   absl::StrCat("data.kind = \"", kind,
                                 "\" has no text to generate more of; it must "
                                 "be \"text\" or \"tokens\""));
   }
-  options.files = &files;
-  absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
-  if (!splits.ok()) return AtKeys(loaded, splits.status());
-  if (splits->tokenizer == nullptr) {
+  TROUPE_ASSIGN_OR_RETURN(data::DataSplits splits,
+                          OpenData(loaded, files, note));
+  if (splits.tokenizer == nullptr) {
     return ErrorAt(loaded, {"data.tokenizer_path"},
                    "the tokens of data.path are numbers without a text; set "
                    "data.tokenizer and data.tokenizer_path");
@@ -92,7 +92,8 @@ int RunGenerate(const std::vector<std::string>& arguments,
   if (!source.ok()) return Fail(context, source.status(), kExitUsage);
   if (request->help) return Print(context, GenerateHelp());
   return RunOnConfig(context, *source, [&](const LoadedConfig& loaded) {
-    return GenerateText(loaded, *request, *context.files, context.write);
+    return GenerateText(loaded, *request, *context.files, context.write,
+                        NotesOf(context));
   });
 }
 
@@ -135,10 +136,11 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
 absl::Status GenerateText(const LoadedConfig& loaded,
                           const GenerateRequest& request,
                           base::FileSystem& files,
-                          const std::function<bool(absl::string_view)>& write) {
+                          const std::function<bool(absl::string_view)>& write,
+                          const NoteFn& note) {
   TROUPE_ASSIGN_OR_RETURN(OpenedRun run, OpenRun(loaded, request.run, files));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
-                          OpenText(run.loaded, files));
+                          OpenText(run.loaded, files, note));
   const data::Tokenizer& tokenizer = *splits.tokenizer;
   TROUPE_RETURN_IF_ERROR(CheckVocabulary(run, tokenizer));
   absl::StatusOr<std::vector<data::Token>> prompt =

@@ -4,9 +4,7 @@
 //   request.run.checkpoint = "checkpoints/char_gpt";
 //   request.prompt = "ROMEO:";
 //   TROUPE_RETURN_IF_ERROR(
-//       GenerateText(loaded, request, files, [](absl::string_view text) {
-//         return std::fwrite(text.data(), 1, text.size(), stdout) != 0;
-//       }));
+//       GenerateText(loaded, request, files, write, note));
 
 #ifndef TOOLS_TRAINER_COMMANDS_GENERATE_COMMAND_H_
 #define TOOLS_TRAINER_COMMANDS_GENERATE_COMMAND_H_
@@ -23,6 +21,7 @@
 #include "tools/trainer/commands/command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/run/saved_run.h"
+#include "tools/trainer/run/spec_builder.h"
 
 namespace troupe::tools {
 
@@ -50,7 +49,8 @@ std::string GenerateHelp();
 absl::Status GenerateText(const LoadedConfig& loaded,
                           const GenerateRequest& request,
                           base::FileSystem& files,
-                          const std::function<bool(absl::string_view)>& write);
+                          const std::function<bool(absl::string_view)>& write,
+                          const NoteFn& note);
 
 Command GenerateCommand();
 

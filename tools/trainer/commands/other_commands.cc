@@ -32,7 +32,8 @@ int RunProfile(const std::vector<std::string>& arguments,
   if (!source.ok()) return Fail(context, source.status(), kExitUsage);
   if (request->help) return Print(context, ProfileHelp());
   return RunOnConfig(context, *source, [&](const LoadedConfig& loaded) {
-    return ProfileSteps(loaded, *request, *context.files, context.write);
+    return ProfileSteps(loaded, *request, *context.files, context.write,
+                        NotesOf(context));
   });
 }
 

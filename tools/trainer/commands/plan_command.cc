@@ -87,7 +87,8 @@ int RunPlan(const std::vector<std::string>& arguments,
   if (!source.ok()) return Fail(context, source.status(), kExitUsage);
   if (request->help) return Print(context, PlanHelp());
   return RunOnConfig(context, *source, [&](const LoadedConfig& loaded) {
-    return ShowPlan(loaded, *request, *context.files, context.write);
+    return ShowPlan(loaded, *request, *context.files, context.write,
+                    NotesOf(context));
   });
 }
 
@@ -112,13 +113,12 @@ absl::StatusOr<PlanRequest> ParsePlan(
 
 absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
                       base::FileSystem& files,
-                      const std::function<bool(absl::string_view)>& write) {
-  data::DatasetOptions data = loaded.config.data;
-  data.files = &files;
-  const absl::StatusOr<data::DataSplits> splits = data::OpenDataset(data);
-  if (!splits.ok()) return AtKeys(loaded, splits.status());
+                      const std::function<bool(absl::string_view)>& write,
+                      const NoteFn& note) {
+  TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
+                          OpenData(loaded, files, note));
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
-                          BuildSpec(loaded, *splits, files));
+                          BuildSpec(loaded, splits, files));
   spec.kernel_choices = std::make_shared<nn::KernelChoices>();
   TROUPE_ASSIGN_OR_RETURN(const ClosedSpec closed,
                           Close(std::move(spec), request.measure));

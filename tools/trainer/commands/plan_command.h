@@ -2,7 +2,7 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(PlanRequest request, ParsePlan(left.Rest()));
 //   if (request.help) return PlanHelp();
-//   TROUPE_RETURN_IF_ERROR(ShowPlan(loaded, request, files, write));
+//   TROUPE_RETURN_IF_ERROR(ShowPlan(loaded, request, files, write, note));
 
 #ifndef TOOLS_TRAINER_COMMANDS_PLAN_COMMAND_H_
 #define TOOLS_TRAINER_COMMANDS_PLAN_COMMAND_H_
@@ -17,6 +17,7 @@
 #include "base/file_system.h"
 #include "tools/trainer/commands/command.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/run/spec_builder.h"
 
 namespace troupe::tools {
 
@@ -42,7 +43,8 @@ std::string PlanHelp();
 //   kInvalidArgument: the same as BuildSpec(), with the place of a key.
 absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
                       base::FileSystem& files,
-                      const std::function<bool(absl::string_view)>& write);
+                      const std::function<bool(absl::string_view)>& write,
+                      const NoteFn& note);
 
 Command PlanCommand();
 

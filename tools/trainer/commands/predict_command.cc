@@ -47,18 +47,16 @@ For example:
 constexpr char kPredictRun[] = "photos";
 
 absl::StatusOr<data::DataSplits> OpenImages(const LoadedConfig& loaded,
-                                            base::FileSystem& files) {
-  data::DatasetOptions options = loaded.config.data;
-  if (options.kind != "images") {
+                                            base::FileSystem& files,
+                                            const NoteFn& note) {
+  const std::string& kind = loaded.config.data.kind;
+  if (kind != "images") {
     return ErrorAt(loaded, {"data.kind"},
-                   absl::StrCat("data.kind = \"", options.kind,
+                   absl::StrCat("data.kind = \"", kind,
                                 "\" has no classes of images; it must be "
                                 "\"images\""));
   }
-  options.files = &files;
-  absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
-  if (!splits.ok()) return AtKeys(loaded, splits.status());
-  return splits;
+  return OpenData(loaded, files, note);
 }
 
 // Returns softmax(logits), in the order of the classes.
@@ -113,7 +111,8 @@ int RunPredict(const std::vector<std::string>& arguments,
   if (!source.ok()) return Fail(context, source.status(), kExitUsage);
   if (request->help) return Print(context, PredictHelp());
   return RunOnConfig(context, *source, [&](const LoadedConfig& loaded) {
-    return Predict(loaded, *request, *context.files, context.write);
+    return Predict(loaded, *request, *context.files, context.write,
+                   NotesOf(context));
   });
 }
 
@@ -141,10 +140,11 @@ absl::StatusOr<PredictRequest> ParsePredict(
 
 absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
                      base::FileSystem& files,
-                     const std::function<bool(absl::string_view)>& write) {
+                     const std::function<bool(absl::string_view)>& write,
+                     const NoteFn& note) {
   TROUPE_ASSIGN_OR_RETURN(OpenedRun run, OpenRun(loaded, request.run, files));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
-                          OpenImages(run.loaded, files));
+                          OpenImages(run.loaded, files, note));
   data::DatasetOptions options = run.loaded.config.data;
   options.files = &files;
   TROUPE_ASSIGN_OR_RETURN(

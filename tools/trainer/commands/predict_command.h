@@ -3,7 +3,7 @@
 //   PredictRequest request;
 //   request.run.checkpoint = "checkpoints/photos";
 //   request.paths = {"cat.jpg"};
-//   TROUPE_RETURN_IF_ERROR(Predict(loaded, request, files, write));
+//   TROUPE_RETURN_IF_ERROR(Predict(loaded, request, files, write, note));
 //   // cat.jpg: cat 98.1 %, dog 1.9 %
 
 #ifndef TOOLS_TRAINER_COMMANDS_PREDICT_COMMAND_H_
@@ -20,6 +20,7 @@
 #include "tools/trainer/commands/command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/run/saved_run.h"
+#include "tools/trainer/run/spec_builder.h"
 
 namespace troupe::tools {
 
@@ -45,7 +46,8 @@ std::string PredictHelp();
 //   kNotFound, kDataLoss: there is no checkpoint or image, or it is damaged.
 absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
                      base::FileSystem& files,
-                     const std::function<bool(absl::string_view)>& write);
+                     const std::function<bool(absl::string_view)>& write,
+                     const NoteFn& note);
 
 Command PredictCommand();
 

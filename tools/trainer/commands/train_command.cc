@@ -70,12 +70,12 @@ int TrainAndShow(const LoadedConfig& loaded, const actors::Placement& placement,
               kExitStopped);
 }
 
-int ShowSummary(const TrainerConfig& config, const CommandContext& context) {
+int ShowSummary(const LoadedConfig& loaded, const CommandContext& context) {
+  const TrainerConfig& config = loaded.config;
   std::optional<data::SampleSpec> sample = data::KnownSampleSpec(config.data);
   if (!sample) {
-    data::DatasetOptions options = config.data;
-    options.files = context.files;
-    const absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
+    const absl::StatusOr<data::DataSplits> splits =
+        OpenData(loaded, *context.files, NotesOf(context));
     if (!splits.ok()) return Fail(context, splits.status(), kExitFailed);
     sample = splits->train->spec();
   }
@@ -174,7 +174,7 @@ int RunTrain(const std::vector<std::string>& arguments,
     return Print(context, PrintConfig(*loaded));
   }
   if (options->action == TrainAction::kSummary) {
-    return ShowSummary(loaded->config, context);
+    return ShowSummary(*loaded, context);
   }
   return PlaceAndTrain(*options, *std::move(loaded), ForProgress(context));
 }

@@ -103,18 +103,21 @@ class Run {
   // OpenData(), Prepare() and Start() are called in this order. They do all
   // that can fail before the first step.
   absl::Status OpenData() {
-    data::DatasetOptions options = loaded_.config.data;
-    options.files = &files_;
-    absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
-    if (!splits.ok()) return AtKeys(loaded_, splits.status());
-    TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
+    std::vector<std::string> notes;
+    TROUPE_ASSIGN_OR_RETURN(
+        const data::DataSplits splits,
+        tools::OpenData(loaded_, files_, [&](const std::string& line) {
+          notes.push_back(line);
+        }));
+    TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, splits, files_));
     spec_.kernel_choices = MakeKernelChoices();
     if (spec_.cluster) spec_.cluster->give_up = stopper_.given_up();
     if (decides()) {
-      for (const std::string& note : splits->notes) display_.Print(note);
+      for (const std::string& note : notes) display_.Print(note);
     }
     if (spec_.test == nullptr && decides()) {
-      display_.Print(absl::StrCat("no test samples in ", options.path,
+      display_.Print(absl::StrCat("no test samples in ",
+                                  loaded_.config.data.path,
                                   ": nothing is evaluated"));
     }
     return absl::OkStatus();

@@ -55,6 +55,17 @@ void Describe(const TrainerConfig& config, actors::JobSpec& spec) {
 
 }  // namespace
 
+absl::StatusOr<data::DataSplits> OpenData(const LoadedConfig& loaded,
+                                          base::FileSystem& files,
+                                          const NoteFn& note) {
+  data::DatasetOptions options = loaded.config.data;
+  options.files = &files;
+  absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
+  if (!splits.ok()) return AtKeys(loaded, splits.status());
+  for (const std::string& line : splits->notes) note(line);
+  return splits;
+}
+
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
                                           base::FileSystem& files) {
