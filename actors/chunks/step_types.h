@@ -93,8 +93,8 @@ struct Snapshot {
   std::int64_t step = 0;
   std::int32_t rank = 0;
   CheckpointShard tensors;  // empty unless the rank holds a shard
-  // Hashes of the rank's buckets (actors/engine/replica_hash.h); empty: replicas
-  // are not compared.
+  // Hashes of the rank's buckets (actors/engine/replica_hash.h); empty:
+  // replicas are not compared.
   std::vector<std::uint64_t> hashes;
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
@@ -107,8 +107,8 @@ struct SnapshotParts {
 
 class ReplicaHash;  // actors/engine/replica_hash.h
 
-// A snapshot that may be read once `ready` has completed, unless it has still to
-// be hashed (AdvanceHash() in actors/engine/snapshot.h).
+// A snapshot that may be read once `ready` has completed, unless it has still
+// to be hashed (AdvanceHash() in actors/engine/snapshot.h).
 struct PendingSnapshot {
   std::shared_ptr<Snapshot> snapshot;
   base::Event ready;

@@ -3,11 +3,9 @@
 // devices are of one kind.
 //
 //   ReplicaHash hash(parts);
-//   std::optional<base::Event> copied;
-//   do {
-//     TROUPE_ASSIGN_OR_RETURN(copied, hash.Advance());
-//     ... wait for `copied` ...
-//   } while (copied);
+//   TROUPE_ASSIGN_OR_RETURN(const std::optional<base::Event> copied,
+//                           hash.Advance());
+//   // While `copied` is set, Advance() is called again once it has completed.
 //   hash.buckets();                   // of chunk 0, then of chunk 1, ...
 //
 // Memory of a device is copied to the host, a bucket's tensor at a time, in its
@@ -56,7 +54,7 @@ class ReplicaHash {
   nn::Kernels& kernels_;
   std::vector<Piece> pieces_;
   std::size_t next_ = 0;  // index in pieces_
-  nn::Tensor copy_;       // of the piece before; undefined: none
+  nn::Tensor copy_;       // copy of the piece before; undefined: none
   std::vector<std::uint64_t> buckets_;
 };
 

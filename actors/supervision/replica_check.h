@@ -3,7 +3,7 @@
 // Replicas add up the same gradients and have the same bits after each step, so
 // a difference is an error of a device, of memory or of this program.
 //
-//   std::vector<std::vector<std::uint64_t>> hashes(mesh.size());   // by rank
+//   std::vector<std::vector<std::uint64_t>> hashes(plan.mesh.size());
 //   absl::Status same = CheckReplicas(plan, /*step=*/100, hashes);
 //
 // Threads: any.

@@ -127,6 +127,10 @@ extern const EngineParts parts;
 extern const std::int64_t step;
 }  // namespace share_buffers_h
 
+namespace replica_hash_h {
+extern const EngineParts parts;
+}
+
 namespace snapshot_h {
 extern const EngineParts parts;
 extern LossScaler* scaler;

@@ -67,6 +67,11 @@ extern const void* const data;
 extern const std::size_t data_bytes;
 }  // namespace fnv_hash_h
 
+namespace xx_hash_h {
+extern const void *const data, *const more;
+extern const std::size_t data_bytes, more_bytes;
+}  // namespace xx_hash_h
+
 namespace file_system_h {
 extern const absl::string_view bytes;
 }
