@@ -35,6 +35,18 @@ Operation::Operation(std::uint64_t seq, const GroupLayout& layout)
       notes(layout.members()),
       let_go(layout.members()) {}
 
+void Operation::Reuse() {
+  std::fill(ranks.begin(), ranks.end(), Rank());
+  first_place = -1;
+  armed_count = notes_here = 0;
+  has_events = false;
+  for (Note& note : notes) note = Note();
+  planned = announced = begun = differs = lends = false;
+  direct.reset();
+  std::fill(let_go.begin(), let_go.end(), false);
+  done.store(false, std::memory_order_relaxed);
+}
+
 void Operation::Join(int place, const Collective& collective,
                      const Event& event) {
   Rank& rank = ranks[place];
@@ -48,7 +60,6 @@ void Operation::Join(int place, const Collective& collective,
 
 absl::Status Operation::MakePlan(const GroupLayout& layout,
                                  const TransferSettings& settings) {
-  std::vector<const Collective*> known(layout.size(), nullptr);
   inputs.resize(layout.size(), nullptr);
   outputs.resize(layout.size(), nullptr);
   // A tensor that the rank does not need may be of any kind.
@@ -59,11 +70,21 @@ absl::Status Operation::MakePlan(const GroupLayout& layout,
   };
   for (int rank : layout.ranks_of(layout.self())) {
     const Collective& collective = ranks[layout.place_of(rank)].collective;
-    known[rank] = &collective;
     if (!RuleOf(collective.kind).moves_data()) continue;
     inputs[rank] = memory(collective.input.defined() ? collective.input
                                                      : collective.range);
     outputs[rank] = memory(collective.range);
+  }
+  const std::uint64_t signature = ranks[first_place].signature;
+  // Counts are not in the signature.
+  if (plan != nullptr && planned_as == signature && !first().by_counts()) {
+    ResetPieces(layout);
+    return absl::OkStatus();
+  }
+  planned_as = signature;
+  std::vector<const Collective*> known(layout.size(), nullptr);
+  for (int rank : layout.ranks_of(layout.self())) {
+    known[rank] = &ranks[layout.place_of(rank)].collective;
   }
   TROUPE_ASSIGN_OR_RETURN(std::vector<Block> blocks, FlowOf(known));
   if (RuleOf(first().kind).moves_data()) {
@@ -72,6 +93,7 @@ absl::Status Operation::MakePlan(const GroupLayout& layout,
   }
   plan = std::make_unique<TransferPlan>(layout, std::move(blocks),
                                         element_bytes, settings);
+  targets.clear();
   for (int b = 0; b < plan->blocks(); ++b) {
     const int to = plan->block(b).block.to;
     targets.emplace_back();
@@ -86,6 +108,9 @@ absl::Status Operation::MakePlan(const GroupLayout& layout,
 void Operation::MakePieces(const GroupLayout& layout) {
   const int self = layout.self();
   std::size_t bytes = 0;
+  pieces.clear();
+  order.clear();
+  next_in_order = 0;
   for (int i = 0; i < plan->pieces(); ++i) {
     PieceState& piece = pieces.emplace_back();
     bytes += plan->BytesOf(i);
@@ -106,11 +131,25 @@ void Operation::MakePieces(const GroupLayout& layout) {
   OrderSends(layout);
 }
 
+void Operation::ResetPieces(const GroupLayout& layout) {
+  for (int i = 0; i < plan->pieces(); ++i) {
+    PieceState& piece = pieces[i];
+    std::vector<PieceState::Arrived> nodes = std::move(piece.nodes);
+    std::fill(nodes.begin(), nodes.end(), PieceState::Arrived());
+    piece = PieceState();
+    piece.nodes = std::move(nodes);
+    piece.frames_missing = plan->FramesFor(i, layout.self());
+  }
+  next_in_order = 0;
+  MakeWindows(layout);
+  pieces_left = plan->pieces();
+}
+
 // All processes know the number of pieces, so the last ones need no credit, and
 // no credit arrives after the sender has finished.
 void Operation::MakeWindows(const GroupLayout& layout) {
   const int self = layout.self();
-  windows.resize(layout.members());
+  windows.assign(layout.members(), Window());
   pieces_ahead_max = PiecesAheadMax(layout);
   for (int m = 0; m < layout.members(); ++m) {
     int out = 0, in = 0;

@@ -5,6 +5,10 @@
 //   Operation op(seq, layout);
 //   op.Join(place, collective, event);
 //   TROUPE_RETURN_IF_ERROR(op.MakePlan(layout, settings));
+//   op.Reuse();        // finished: now for another collective
+//
+// A reused operation keeps its plan, and MakePlan() takes it if the collective
+// is like the one before: a small all-reduce costs less than to plan it.
 //
 // Terms: see layout.h and transfer_plan.h.
 
@@ -41,7 +45,10 @@ struct Note {
   std::uint64_t settings = 0;
   std::uint64_t replicas = 0;
   bool by_reference = false;
-  std::string payload;  // counts, small parts, references, in this order
+  // Counts, small parts, references, in this order: in `kept`, or in the link's
+  // memory if all of it is used before the link goes on.
+  absl::string_view payload;
+  std::string kept;
 };
 
 // State of a collective whose processes access each other's ranges.
@@ -82,6 +89,8 @@ struct PieceState {
 struct Operation {
   Operation(std::uint64_t seq, const GroupLayout& layout);
 
+  // Drops all but the plan, so that the operation can be another collective's.
+  void Reuse();
   void Join(int place, const Collective& collective, const Event& event);
   // Makes the plan, once all ranks of this process have joined.
   absl::Status MakePlan(const GroupLayout& layout,
@@ -108,6 +117,8 @@ struct Operation {
   }
 
   void MakePieces(const GroupLayout& layout);
+  // Prepares the pieces of a plan that was used before.
+  void ResetPieces(const GroupLayout& layout);
   void MakeWindows(const GroupLayout& layout);
   // Returns whether parts of piece i are sent from `from` to `to` in frames of
   // their own, and so are buffered at `to`.
@@ -131,7 +142,7 @@ struct Operation {
     std::chrono::steady_clock::time_point since;
   };
 
-  const std::uint64_t seq;
+  std::uint64_t seq;
   std::vector<Rank> ranks;  // index: place
   int first_place = -1;     // index of the first rank that joined
   int armed_count = 0;
@@ -140,6 +151,7 @@ struct Operation {
   int notes_here = 0;
 
   std::unique_ptr<TransferPlan> plan;
+  std::uint64_t planned_as = 0;  // signature of the collective that it is for
   Reduction reduction;
   std::size_t element_bytes = 1;
   // Index: rank of the group; null for other processes'.

@@ -130,7 +130,7 @@ absl::StatusOr<bool> SpanningState::BeginDirect(const OpPtr& op) {
 absl::Status SpanningState::BorrowFrom(Operation* op, int member) {
   const std::vector<int>& theirs = layout_.ranks_of(member);
   std::vector<Reference> references(2 * theirs.size());
-  const std::string& payload = op->notes[member].payload;
+  const absl::string_view payload = op->notes[member].payload;
   const std::size_t bytes = references.size() * sizeof(Reference);
   std::memcpy(references.data(), payload.data() + payload.size() - bytes,
               bytes);

@@ -188,8 +188,14 @@ absl::Status SpanningState::TakeNote(int member, const Frame& frame,
     note.settings = frame.words[1];
     note.replicas = frame.words[2];
     note.by_reference = frame.tag != 0;
-    if (frame.bytes > 0) note.payload.assign(payload, frame.bytes);
     ++op->notes_here;
+    if (frame.bytes > 0) {
+      note.payload = {payload, frame.bytes};
+      if (!RunsAtOnce(*op)) {
+        note.kept.assign(payload, frame.bytes);
+        note.payload = note.kept;
+      }
+    }
     differs = CompareLocked(*op);
     op->differs |= !differs.ok();
     BeginIfAllHere(op, &out);
@@ -200,6 +206,13 @@ absl::Status SpanningState::TakeNote(int member, const Frame& frame,
   }
   Flush(op, &out);
   return absl::OkStatus();
+}
+
+// Returns whether the last note that `op` waits for completes all pieces that
+// use it, in this thread: then nothing forwards them, and none waits for other
+// frames.
+bool SpanningState::RunsAtOnce(const Operation& op) const {
+  return layout_.members() == 2 && op.announced && op.small && !op.differs;
 }
 
 void SpanningState::BeginIfAllHere(const OpPtr& op, Outbox* out) {

@@ -16,7 +16,9 @@ class SpanningCommunicator final : public Communicator {
   SpanningCommunicator(std::shared_ptr<SpanningState> state, int rank)
       : state_(std::move(state)),
         rank_(rank),
-        place_(state_->layout().place_of(rank)) {}
+        place_(state_->layout().place_of(rank)) {
+    if (state_->has_core_each()) spins_ = Waiter::OwnCore();
+  }
   ~SpanningCommunicator() override { state_->Depart(place_); }
 
   int rank() const override { return rank_; }
@@ -44,7 +46,7 @@ class SpanningCommunicator final : public Communicator {
                          absl::Duration timeout) override {
     TROUPE_RETURN_IF_ERROR(Check(collective));
     const Switchboard::Driver driver(state_->board());
-    TROUPE_ASSIGN_OR_RETURN(const SpanningState::OpPtr op,
+    TROUPE_ASSIGN_OR_RETURN(SpanningState::OpPtr op,
                             state_->Join(place_, collective, Event()));
     state_->Arm(place_, op, absl::OkStatus());
     Waiter waiter(timeout, &spins_);
@@ -58,7 +60,9 @@ class SpanningCommunicator final : public Communicator {
           "rank ", rank_, " waited ", absl::FormatDuration(timeout), " for ",
           state_->DescribeWait(place_, *op))));
     }
-    return op->done ? absl::OkStatus() : state_->status();
+    if (!op->done) return state_->status();
+    state_->Recycle(std::move(op));
+    return absl::OkStatus();
   }
 
   bool Progress() override { return state_->board().Progress(); }
@@ -108,7 +112,7 @@ class SpanningCommunicator final : public Communicator {
   const std::shared_ptr<SpanningState> state_;
   const int rank_;
   const int place_;
-  int spins_ = Waiter::kSpinsMax;  // for RunInline(), one call at a time
+  Waiter::Spins spins_;  // for RunInline(), one call at a time
 };
 
 }  // namespace

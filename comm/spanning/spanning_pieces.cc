@@ -261,7 +261,7 @@ absl::Status SpanningState::Compute(Operation* op, int i) {
   if (source == self) {
     piece.value.data = op->Input(i, plan.block_of(i).block.from);
   } else if (source == TransferPlan::kTree && plan.Computes(i, self)) {
-    std::vector<void*> to;
+    absl::InlinedVector<void*, 8> to;
     if (op->updates()) {
       piece.buffers.push_back(board_->staging().Take(plan.BytesOf(i)));
       to.push_back(piece.buffers.back().data());

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/cpu_cores.h"
 #include "base/field_error.h"
 #include "comm/signature.h"
 
@@ -33,6 +34,8 @@ SpanningState::SpanningState(std::shared_ptr<Switchboard> board,
                 board_->options().two_step},
       layout_(ProcessesOf(options_, board_->options()), board_->process()),
       tree_(&layout_),
+      has_core_each_(static_cast<int>(board_->options().process_of.size()) <=
+                     base::AvailableCores()),
       wakeups_(new Wakeup[layout_.ranks_of(layout_.self()).size()]),
       messages_(board_.get(), std::move(courier), group, &layout_),
       next_(layout_.ranks_of(layout_.self()).size()),
@@ -58,8 +61,18 @@ absl::Status SpanningState::AdmitLocked(int place) {
 
 SpanningState::OpPtr SpanningState::FindOrMake(std::uint64_t seq) {
   OpPtr& op = ops_[seq];
-  if (op == nullptr) op = std::make_shared<Operation>(seq, layout_);
+  if (op != nullptr) return op;
+  if (spare_ == nullptr) return op = std::make_shared<Operation>(seq, layout_);
+  op = std::move(spare_);
+  op->seq = seq;
   return op;
+}
+
+void SpanningState::Recycle(OpPtr op) {
+  absl::MutexLock lock(&mutex_);
+  if (op.use_count() > 1 || spare_ != nullptr || !status_.ok()) return;
+  op->Reuse();
+  spare_ = std::move(op);
 }
 
 absl::StatusOr<SpanningState::OpPtr> SpanningState::Join(
@@ -79,7 +92,30 @@ absl::StatusOr<SpanningState::OpPtr> SpanningState::Join(
   return op;
 }
 
+bool SpanningState::AllAlike(const Operation& op) const {
+  const Operation::Rank& first = op.ranks[std::max(op.first_place, 0)];
+  bool any = op.first_place >= 0;
+  std::uint64_t signature = any ? first.signature : 0;
+  std::uint64_t replicas = any ? PackReplicas(first.collective) : 0;
+  const auto is_like = [&](std::uint64_t other, std::uint64_t others) {
+    if (!std::exchange(any, true)) {
+      signature = other;
+      replicas = others;
+    }
+    return signature == other && replicas == others;
+  };
+  for (const Operation::Rank& here : op.ranks) {
+    if (here.joined && !is_like(here.signature, PackReplicas(here.collective)))
+      return false;
+  }
+  for (const Note& note : op.notes) {
+    if (note.here && !is_like(note.signature, note.replicas)) return false;
+  }
+  return true;
+}
+
 absl::Status SpanningState::CompareLocked(const Operation& op) const {
+  if (AllAlike(op)) return absl::OkStatus();
   struct Side {
     int rank;
     std::uint64_t signature, replicas;

@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "comm/local/wakeup.h"
@@ -59,12 +60,18 @@ class SpanningState final : public Endpoint,
   const GroupLayout& layout() const { return layout_; }
   Switchboard& board() { return *board_; }
   SpanningMessages& messages() { return messages_; }
+  // Returns whether this host has a core for every rank of the job, so that
+  // one that waits does not take the core of one that it waits for.
+  bool has_core_each() const { return has_core_each_; }
 
   // Joins the next collective of the rank at index `place`.
   absl::StatusOr<OpPtr> Join(int place, const Collective& collective,
                              const Event& event);
   // Arms `op`; `after` is the status of the event it waited for.
   void Arm(int place, const OpPtr& op, const absl::Status& after);
+  // Keeps a finished collective's operation for the next one, if no other
+  // thread uses it any more.
+  void Recycle(OpPtr op) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void BeginAbort(const absl::Status& why) override;
   // Calls BeginAbort(), and drives the fabric until all memory is released.
@@ -102,8 +109,8 @@ class SpanningState final : public Endpoint,
   };
   // Work to do once the mutex is free.
   struct Outbox {
-    std::vector<Outgoing> sends;
-    std::vector<int> small_pieces;
+    absl::InlinedVector<Outgoing, 2> sends;
+    absl::InlinedVector<int, 4> small_pieces;
     absl::Status failure;
   };
   // Destination of a frame of elements that was validated.
@@ -132,6 +139,8 @@ class SpanningState final : public Endpoint,
   // spanning_state.cc
   absl::Status AdmitLocked(int place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OpPtr FindOrMake(std::uint64_t seq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AllAlike(const Operation& op) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CompareLocked(const Operation& op) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Departed(const Operation& op) const
@@ -158,6 +167,8 @@ class SpanningState final : public Endpoint,
   absl::Status TakeAbort(const Frame& frame, const char* payload);
   absl::Status TakeDepart(int member, const Frame& frame);
   absl::Status Find(int member, const Frame& frame, Target* target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool RunsAtOnce(const Operation& op) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginIfAllHere(const OpPtr& op, Outbox* out)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -225,11 +236,13 @@ class SpanningState final : public Endpoint,
   const TransferSettings settings_;
   const GroupLayout layout_;
   const NodeTree tree_;
+  const bool has_core_each_;
   const std::unique_ptr<Wakeup[]> wakeups_;  // index: place
   SpanningMessages messages_;
 
   mutable absl::Mutex mutex_;
   std::map<std::uint64_t, OpPtr> ops_ ABSL_GUARDED_BY(mutex_);
+  OpPtr spare_ ABSL_GUARDED_BY(mutex_);  // see Recycle(); may be null
   // Collectives that have begun and have pieces to send, the most urgent first.
   std::map<std::pair<int, std::uint64_t>, OpPtr> to_send_
       ABSL_GUARDED_BY(mutex_);

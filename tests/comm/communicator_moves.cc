@@ -72,6 +72,28 @@ TEST_P(CommunicatorSuite, EachKindTakesEveryOpAndDType) {
   }
 }
 
+// A rank that runs collectives which are alike one after the other may keep the
+// plan of the last one, but neither its ranges nor its messages.
+TEST_P(CommunicatorSuite, CollectivesThatAreAlikeMoveTheirOwnRanges) {
+  for (int size : {2, 3}) {
+    std::vector<Move> moves;
+    for (CollectiveKind kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kBroadcast,
+          CollectiveKind::kAllGather, CollectiveKind::kAllToAll}) {
+      for (std::int64_t count : {63, 63, 1000, 1000, 20000, 20000, 63}) {
+        moves.push_back(
+            MakeMove(MoveSpec{kind, size, count, DType::kF32}, allocator_));
+      }
+    }
+    InThreads(Make(size), [&](Communicator& comm, int rank) {
+      for (const Move& move : moves) {
+        EXPECT_TRUE(comm.RunInline(move.collectives[rank], kTimeout).ok());
+      }
+    });
+    for (const Move& move : moves) ExpectMoved(move);
+  }
+}
+
 TEST_P(CommunicatorSuite, MovesAMillionElements) {
   constexpr std::int64_t kMillion = 1000000;
   for (const MoveSpec& spec :
