@@ -1,8 +1,10 @@
 #include "comm/mpi/mpi_context.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "comm/mpi/bounded_call.h"
 
@@ -31,6 +33,11 @@ absl::Status MpiContext::Begin() {
     TROUPE_RETURN_IF_ERROR(
         mpi_.ToStatus(mpi_.Query_thread(&level), "MPI_Query_thread"));
   } else {
+    // A longer message waits for an answer of its receiver before it is copied.
+    // Open MPI's own limit within a host is less than a frame of 4 KB. A value
+    // that the user has set counts.
+    ::setenv(kMpiEagerVariable, absl::StrCat(kMpiEagerBytes).c_str(),
+             /*overwrite=*/0);
     TROUPE_RETURN_IF_ERROR(mpi_.ToStatus(
         mpi_.Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level),
         "MPI_Init_thread"));

@@ -33,6 +33,11 @@ namespace troupe::comm::internal {
 // Limit on the wait for the other processes to end MPI, too.
 inline constexpr absl::Duration kMpiEndMax = absl::Seconds(5);
 
+// Size up to which Open MPI sends a message to a process of this host at once:
+// every frame that is a single message (kMpiPackedBytesMax) fits.
+inline constexpr char kMpiEagerVariable[] = "OMPI_MCA_btl_vader_eager_limit";
+inline constexpr std::size_t kMpiEagerBytes = std::size_t{32} << 10;
+
 class MpiContext {
  public:
   // See MpiProcess::Start().

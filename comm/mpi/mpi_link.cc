@@ -18,6 +18,7 @@ namespace troupe::comm::internal {
 namespace {
 
 constexpr std::size_t kPackedMax = kMpiPackedBytesMax;
+static_assert(sizeof(Frame) + kPackedMax < kMpiEagerBytes);
 // Limits on the frames being sent at a time, and on the receives posted for
 // headers.
 constexpr std::size_t kSends = 16;

@@ -9,7 +9,8 @@
 // MPI_Init waits for all processes, without a time-out; so it runs in a thread
 // of its own, which is left behind if they do not arrive.
 //
-// Frames: one message each if the payload has up to kMpiPackedBytesMax bytes.
+// Frames: one message each if the payload has up to kMpiPackedBytesMax bytes;
+// MPI sends these at once within a host (docs/transports.md).
 // Longer ones are two messages, the header and the payload, which is received
 // straight into the memory from FrameSink::Place(). The sender copies payloads:
 // MPI cannot cancel a send, and a link must be able to release a payload at any
