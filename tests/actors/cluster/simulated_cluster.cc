@@ -246,7 +246,7 @@ class Cluster {
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
   ClusterRun run_;
   std::chrono::steady_clock::time_point start_;
-  // Times from the odd event to the verdict, by node.
+  // Virtual time of the first verdict, by node.
   std::map<std::size_t, absl::Duration> verdict_after_;
   bool was_odd_ = false;  // whether the odd event has happened
 };

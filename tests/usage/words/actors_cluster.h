@@ -42,6 +42,7 @@ void WelcomeAll(const std::vector<Member>& members);
 namespace liveness_h {
 extern const Liveness::TimePoint now;
 void Blame(int peer, Liveness::Duration duration);
+void SetTimer(Liveness::Duration delay);
 }  // namespace liveness_h
 
 namespace control_client_h {
