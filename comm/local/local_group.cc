@@ -231,7 +231,7 @@ class LocalCommunicator : public Communicator {
   std::uint64_t head_ = 0;
   std::uint64_t seen_version_ = 0;
   std::uint64_t sent_ = 0;  // messages
-  Waiter::Spins spins_;
+  int spins_ = Waiter::kSpinsMax;
 };
 
 }  // namespace

@@ -3,11 +3,7 @@
 // yielded to other threads, which may be the ranks waited for. If spinning
 // failed (ranks share a core), the next wait spins for a shorter time.
 //
-// Ranks that have a core each must not yield in every wait: another program
-// then takes the core for milliseconds, while the peer, which comes after some
-// microseconds, waits in turn and yields too. OwnCore() is for them.
-//
-//   Waiter::Spins spins;                         // kept for each rank
+//   int spins = Waiter::kSpinsMax;               // kept for each rank
 //   Waiter waiter(timeout, &spins);
 //   while (!done()) {
 //     if (!waiter.Wait()) return absl::DeadlineExceededError("it never came");
@@ -28,22 +24,17 @@ namespace troupe::comm::internal {
 
 class Waiter {
  public:
-  // Number of pauses before the core is yielded, and its limits.
-  struct Spins {
-    int min = 16;
-    int max = 256;
-    int now = 256;
-  };
-  static constexpr Spins OwnCore() { return {512, 2048, 2048}; }
-
-  Waiter(absl::Duration timeout, Spins* spins)
-      : timeout_(timeout), spins_(*spins), spins_now_(spins->now) {}
+  Waiter(absl::Duration timeout, int* spins)
+      : timeout_(timeout), spins_(spins), spins_now_(*spins) {}
   ~Waiter() {
-    spins_.now = waits_ > spins_now_ ? std::max(spins_now_ / 2, spins_.min)
-                                     : std::min(spins_now_ * 2, spins_.max);
+    *spins_ = waits_ > spins_now_ ? std::max(spins_now_ / 2, kSpinsMin)
+                                  : std::min(spins_now_ * 2, kSpinsMax);
   }
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
+
+  static constexpr int kSpinsMin = 16;
+  static constexpr int kSpinsMax = 256;
 
   // Pauses; returns false when the time is over.
   bool Wait() {
@@ -69,7 +60,7 @@ class Waiter {
   }
 
   const absl::Duration timeout_;
-  Spins& spins_;
+  int* const spins_;
   const int spins_now_;
   absl::Time deadline_ = absl::InfinitePast();
   std::int64_t waits_ = 0;

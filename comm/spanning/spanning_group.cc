@@ -16,9 +16,7 @@ class SpanningCommunicator final : public Communicator {
   SpanningCommunicator(std::shared_ptr<SpanningState> state, int rank)
       : state_(std::move(state)),
         rank_(rank),
-        place_(state_->layout().place_of(rank)) {
-    if (state_->has_core_each()) spins_ = Waiter::OwnCore();
-  }
+        place_(state_->layout().place_of(rank)) {}
   ~SpanningCommunicator() override { state_->Depart(place_); }
 
   int rank() const override { return rank_; }
@@ -112,7 +110,7 @@ class SpanningCommunicator final : public Communicator {
   const std::shared_ptr<SpanningState> state_;
   const int rank_;
   const int place_;
-  Waiter::Spins spins_;  // for RunInline(), one call at a time
+  int spins_ = Waiter::kSpinsMax;  // for RunInline(), one call at a time
 };
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "base/cpu_cores.h"
 #include "base/field_error.h"
 #include "comm/signature.h"
 
@@ -34,8 +33,6 @@ SpanningState::SpanningState(std::shared_ptr<Switchboard> board,
                 board_->options().two_step},
       layout_(ProcessesOf(options_, board_->options()), board_->process()),
       tree_(&layout_),
-      has_core_each_(static_cast<int>(board_->options().process_of.size()) <=
-                     base::AvailableCores()),
       wakeups_(new Wakeup[layout_.ranks_of(layout_.self()).size()]),
       messages_(board_.get(), std::move(courier), group, &layout_),
       next_(layout_.ranks_of(layout_.self()).size()),

@@ -60,9 +60,6 @@ class SpanningState final : public Endpoint,
   const GroupLayout& layout() const { return layout_; }
   Switchboard& board() { return *board_; }
   SpanningMessages& messages() { return messages_; }
-  // Returns whether this host has a core for every rank of the job, so that
-  // one that waits does not take the core of one that it waits for.
-  bool has_core_each() const { return has_core_each_; }
 
   // Joins the next collective of the rank at index `place`.
   absl::StatusOr<OpPtr> Join(int place, const Collective& collective,
@@ -236,7 +233,6 @@ class SpanningState final : public Endpoint,
   const TransferSettings settings_;
   const GroupLayout layout_;
   const NodeTree tree_;
-  const bool has_core_each_;
   const std::unique_ptr<Wakeup[]> wakeups_;  // index: place
   SpanningMessages messages_;
 
