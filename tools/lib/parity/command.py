@@ -4,13 +4,16 @@ parameter by parameter.
     bazel build //tools:trainer
     tools/parity                            # 30 draws from a random seed on
     tools/parity --seed=17                  # that draw alone
-    tools/parity --draws=10000 --jobs=2     # hours, with progress
+    tools/parity --draws=10000 --jobs=2     # half an hour, with progress
 
-A draw is a network of model.layers, data, loss, optimizer, learning rates,
-precision, mesh, schedule and micro-batches, often with a stop and a resume under
-another mesh; five steps. Compared are parameters, running statistics, states of
-the optimizer, averages, losses, gradient norms, learning rates and evaluations.
-docs/numerics.md says how far away they may be.
+A draw is a network (model.layers, or a small GPT, ViT, ResNet, LeNet or MLP), data,
+loss, optimizer, learning rates, precision, mesh, schedule and micro-batches, often
+with stops and resumes under another mesh; up to five steps. Compared are parameters,
+also those of checkpoints on the way, running statistics, states of the optimizer,
+averages, losses, gradient norms, learning rates, evaluations; which steps a loss
+scale skips, which checkpoint is the best, where a run stops early.
+docs/numerics.md says how far away numbers may be, tools/lib/parity/README.md which
+keys are drawn.
 
 Exits 0 when all draws are alike; 1 after one that is different, or in which the
 trainer failed, with the command that repeats it. A draw that the trainer refuses

@@ -131,7 +131,7 @@ def draw_parts(rng, model, names, network):
         model.update(rng.choice([
             {"recompute": [rng.choice(network.block_names)]},
             {"recompute_every": rng.randint(1, 2)},
-            {"recompute_budget": rng.choice([20000, 100000])}]))
+            {"recompute_budget": rng.choice([50000, 200000])}]))
 
 
 def draw_train(rng, precision):

@@ -63,7 +63,7 @@ def flat(rng, kind):
 
 
 def resnet(rng, kind):
-    side = rng.choice([8, 16])
+    side = rng.choice([4, 8])
     shape, data = draw_synthetic(rng, [side, side, rng.randint(1, 4)])
     return shape, data, {"kind": kind, "stem": rng.choice(
         ["auto", "cifar", "imagenet"])}
