@@ -98,8 +98,14 @@ void NeedsOfTied(const NeedSources&, Action& action) {
 }
 
 // A bucket is summed over the replicas when its gradients are complete, and
-// summed over the stages that share it.
+// summed over the stages that share it. Each round follows the one before.
 void NeedsOfReduction(const NeedSources& from, Action& action) {
+  if (action.round > 0) {
+    const int before = from.index.Find(action.kind, action.index, action.chunk,
+                                       action.round - 1);
+    if (before >= 0) action.needs.push_back({SignalKind::kDone, before});
+    return;
+  }
   const int tied =
       from.index.Find(ActionKind::kReduceTied, action.index, action.chunk);
   if (tied >= 0) {
@@ -181,8 +187,8 @@ constexpr ActionRule kRules[kActionKinds] = {
     {Kind::kReduceTied, "TR", "tied bucket", Role::kCollective, Scope::kBucket,
      kOfGradients, GroupId::kTied, kNone, NeedsOfTied, {}},
     {Kind::kReduceBucket, "AR", "bucket", Role::kCollective, Scope::kBucket,
-     kOfGradients, GroupId::kDp, SignalKind::kBucketReduced, NeedsOfReduction,
-     kOfReduction},
+     kOfGradients | kHasRounds, GroupId::kDp, SignalKind::kBucketReduced,
+     NeedsOfReduction, kOfReduction},
     {Kind::kUpdateBucket, "UP", "", Role::kUpdate, Scope::kBucket,
      kMakesParameters | kOfGradients, kNone, kNone, NeedsOfUpdate, kOfUpdate},
     {Kind::kReduceUpdateBucket, "RU", "bucket", Role::kCollective,
@@ -215,12 +221,23 @@ GroupId GroupOf(ActionKind kind) {
   return *group;
 }
 
+bool IsLastRound(const Action& action, const TableIndex& index) {
+  return !RuleOf(action.kind).Has(kHasRounds) ||
+         !index.Has(action.kind, action.index, action.chunk, action.round + 1);
+}
+
+std::optional<Signal> SignalAtEnd(const Action& action,
+                                  const TableIndex& index) {
+  return IsLastRound(action, index) ? SignalOf(action) : std::nullopt;
+}
+
 std::string PartOf(const Action& collective, int chunks) {
   const ActionRule& rule = RuleOf(collective.kind);
   if (rule.scope == ActionScope::kStep) return std::string(rule.part);
   return absl::StrCat(
       rule.part, " ", collective.index,
-      chunks == 1 ? "" : absl::StrCat(" of chunk ", collective.chunk));
+      chunks == 1 ? "" : absl::StrCat(" of chunk ", collective.chunk),
+      collective.round == 0 ? "" : absl::StrCat(", round ", collective.round));
 }
 
 }  // namespace troupe::pipeline

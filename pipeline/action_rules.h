@@ -6,7 +6,7 @@
 //   rule.word;                            // "AR"
 //   rule.role;                            // ActionRole::kCollective
 //   GroupOf(ActionKind::kReduceBucket);   // GroupId::kDp
-//   SignalOf(action);                     // kBucketReduced, of its bucket
+//   SignalAtEnd(action, index);           // kBucketReduced, of its bucket
 //
 // All functions take constant time, except add_needs, whose calls for all
 // actions of a table take linear time together.
@@ -47,6 +47,7 @@ enum ActionTrait : unsigned {
   kEndsBackward = 4,     // ends it: frees activations, completes gradients
   kMakesParameters = 8,  // writes the new values
   kOfGradients = 16,     // reduces or uses the gradients of its bucket
+  kHasRounds = 32,       // may take several collectives, one after the other
 };
 
 // Tables in which an action needs a partner.
@@ -80,8 +81,8 @@ struct ActionRule {
   ActionScope scope;
   unsigned traits;               // bits of ActionTrait
   std::optional<GroupId> group;  // group of a collective; kTied: any tie
-  // Signal that is raised besides kDone when the action has ended, with the
-  // action's index and chunk.
+  // Signal that is raised besides kDone when the action, or the last of its
+  // rounds, has ended, with the action's index and chunk.
   std::optional<SignalKind> gives;
   void (*add_needs)(const NeedSources& from, Action& action);
   absl::Span<const ActionPartner> partners;
@@ -128,16 +129,24 @@ inline bool ReducesBucket(ActionKind kind) {
 // Returns the group of a collective. `kind` must be one.
 GroupId GroupOf(ActionKind kind);
 
-// Returns the signal that the end of the action raises besides kDone, if any.
+// Returns the signal that the end of the action, with all of its rounds, raises
+// besides kDone, if any.
 inline std::optional<Signal> SignalOf(const Action& action) {
   const std::optional<SignalKind> gives = RuleOf(action.kind).gives;
   if (!gives.has_value()) return std::nullopt;
   return Signal{*gives, action.index, action.chunk};
 }
 
+// Returns whether the table of `index` has no later round of the action.
+bool IsLastRound(const Action& action, const TableIndex& index);
+// Returns the signal that the end of this action of the table raises: that of
+// SignalOf() at the end of the last round, none before.
+std::optional<Signal> SignalAtEnd(const Action& action,
+                                  const TableIndex& index);
+
 // Returns the name of the data that a collective reduces: "loss", "norms of
 // gradients", "bucket 1", "tied bucket 1"; "bucket 1 of chunk 0" if the table
-// has several chunks.
+// has several chunks; "bucket 1, round 1" for a round after the first.
 std::string PartOf(const Action& collective, int chunks);
 
 }  // namespace troupe::pipeline

@@ -199,6 +199,7 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   reductions.reduce_findings = options.mesh.pp() > 1;
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
                             options.mesh.dp() > 1 && !plan.reduction_dtype &&
+                            plan.hook.empty() &&
                             !reductions.update_needs_all_buckets;
   rank.train = AddReductions(AddTransfers(compute, ends), buckets, reductions);
   rank.evaluate = EvaluateTable(ends);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/kernels/choice_cache.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/plan.h"
 #include "pipeline/table_index.h"
 #include "pipeline/ties.h"
@@ -230,6 +231,26 @@ absl::Status CheckTied(const std::vector<int>& buckets,
   return absl::OkStatus();
 }
 
+// All buckets of the plan are reduced in the same number of rounds, and in
+// several only by a hook.
+absl::Status CheckRounds(const Plan& plan, const StepTable& table) {
+  const int rounds = plan.ranks[0].train.rounds();
+  if (rounds > 1 && plan.hook.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "has reductions of ", rounds, " rounds, but the plan has no hook"));
+  }
+  const TableIndex index(table);
+  for (const Action& action : table.actions) {
+    if (action.kind != ActionKind::kReduceBucket) continue;
+    const bool last = action.round == rounds - 1;
+    if (action.round < rounds && IsLastRound(action, index) == last) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("has another number of rounds than ", rounds, " for ",
+                     PartOf(action, table.chunks())));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
                         int micro_batches, const std::vector<int>& buckets) {
   TROUPE_RETURN_IF_ERROR(Validate(table));
@@ -250,6 +271,7 @@ absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
   if (!(WithNeeds(table, options) == table)) {
     return absl::InvalidArgumentError("has needs that its text does not say");
   }
+  TROUPE_RETURN_IF_ERROR(CheckRounds(plan, table));
   return CheckTransfers(EndsAt(plan.placement(), pp), table);
 }
 

@@ -47,6 +47,9 @@ struct ReductionChoices {
   // Dtype in which gradients are added up over replicas; unset: that of the
   // gradients. Another dtype needs a copy of them, and no update is fused.
   std::optional<nn::DType> reduction_dtype;
+  // Name of the communication hook that reduces gradients in place of an
+  // all-reduce; a job fills it in (JobSpec::hook). Empty: none.
+  std::string hook;
 };
 
 // Choices besides the order of reductions that decide the bits of a step. A job

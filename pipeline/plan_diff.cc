@@ -44,8 +44,11 @@ std::string LabelOf(const OrderedJson& a, const OrderedJson& b,
 }
 
 // Returns a field of a plan's text, which leaves out flags that are not set.
-OrderedJson FieldOf(const OrderedJson& object, const std::string& key) {
-  return object.contains(key) ? object[key] : OrderedJson(false);
+// `other`: value of the field in another text.
+OrderedJson FieldOf(const OrderedJson& object, const std::string& key,
+                    const OrderedJson& other) {
+  if (object.contains(key)) return object[key];
+  return other.is_string() ? OrderedJson("") : OrderedJson(false);
 }
 
 // Recurses as deep as a plan's text is, which is less than kPlanDepthMax.
@@ -55,12 +58,12 @@ void Compare(const std::string& path, const OrderedJson& a,
   if (a.is_object() && b.is_object()) {
     for (const auto& [key, value] : a.items()) {
       Compare(path.empty() ? key : absl::StrCat(path, ".", key), value,
-              FieldOf(b, key), lines);
+              FieldOf(b, key, value), lines);
     }
     for (const auto& [key, value] : b.items()) {
       if (a.contains(key)) continue;
       Compare(path.empty() ? key : absl::StrCat(path, ".", key),
-              FieldOf(a, key), value, lines);
+              FieldOf(a, key, value), value, lines);
     }
   } else if (a.is_array() && b.is_array() && a.size() == b.size()) {
     for (std::size_t i = 0; i < a.size(); ++i) {

@@ -8,8 +8,8 @@
 //
 // A new field of a plan is a line in VisitFields(). Texts of earlier versions
 // do not have it: declare it as Later(), and let the default of its member
-// stand for how a job was before there was the field. A bool that few plans set
-// is a Flag().
+// stand for how a job was before there was the field. A bool or a text that few
+// plans set is a Flag().
 
 #ifndef PIPELINE_PLAN_FIELDS_H_
 #define PIPELINE_PLAN_FIELDS_H_
@@ -37,8 +37,8 @@ struct PlanField {
   const char* name;
   // Whether the first version of the format did not have it.
   bool is_later = false;
-  // Whether the text has it, a bool, only if it is true: texts and hashes of
-  // plans that it does not concern stay as they were.
+  // Whether the text has it, a bool or a text, only if it is true or not empty:
+  // texts and hashes of plans that it does not concern stay as they were.
   bool is_flag = false;
   // Range of an integer, within that of its type.
   std::int64_t min = 0;
@@ -183,6 +183,7 @@ void VisitFields(Visitor&& visit, T& plan) {
   visit(Named("dtype"), plan.dtype);
   visit(Named("grad_dtype"), plan.grad_dtype);
   visit(Later("reduction_dtype"), plan.reduction_dtype);
+  visit(Flag("hook"), plan.hook);
   visit(Later("data_dtype"), plan.data_dtype);
   visit(Later("loss_scale"), plan.loss_scale);
   visit.Flat(plan.dynamic_loss_scale);

@@ -21,6 +21,9 @@ class Writer {
     if constexpr (std::is_same_v<T, bool>) {
       if (field.is_flag && !value) return;
     }
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (field.is_flag && value.empty()) return;
+    }
     json_[field.name] = JsonOf(value);
   }
   void Flat(const std::optional<nn::LossScaleRule>& value) {

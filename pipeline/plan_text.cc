@@ -151,6 +151,7 @@ std::string Plan::ToString() const {
     if (reduction_dtype) {
       absl::StrAppend(&text, ", reduced in ", nn::DTypeName(*reduction_dtype));
     }
+    if (!hook.empty()) absl::StrAppend(&text, ", reduced by ", hook);
     if (dynamic_loss_scale) {
       absl::StrAppend(&text, ", dynamic loss scale, first ", loss_scale);
     } else if (loss_scale != 1) {

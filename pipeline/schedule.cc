@@ -11,8 +11,9 @@
 namespace troupe::pipeline {
 namespace {
 
-void Append(StepTable& table, ActionKind kind, int index, int chunk) {
-  table.actions.push_back({kind, index, {}, chunk});
+void Append(StepTable& table, ActionKind kind, int index, int chunk,
+            int round = 0) {
+  table.actions.push_back({kind, index, {}, chunk, round});
 }
 
 }  // namespace
@@ -47,10 +48,19 @@ int StepTable::buckets() const {
   return std::accumulate(counts.begin(), counts.end(), 0);
 }
 
-int StepTable::Find(ActionKind kind, int index, int chunk) const {
+int StepTable::rounds() const {
+  int count = 1;
+  for (const Action& action : actions) {
+    count = std::max(count, action.round + 1);
+  }
+  return count;
+}
+
+int StepTable::Find(ActionKind kind, int index, int chunk, int round) const {
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
     const Action& action = actions[i];
-    if (action.kind == kind && action.index == index && action.chunk == chunk) {
+    if (action.kind == kind && action.index == index && action.chunk == chunk &&
+        action.round == round) {
       return i;
     }
   }
@@ -115,7 +125,9 @@ void AppendBucket(const ReductionOptions& options, int k, int chunk,
   if (options.fuse_updates) {
     return Append(table, ActionKind::kReduceUpdateBucket, k, chunk);
   }
-  Append(table, ActionKind::kReduceBucket, k, chunk);
+  for (int round = 0; round < options.rounds; ++round) {
+    Append(table, ActionKind::kReduceBucket, k, chunk, round);
+  }
   Append(table, ActionKind::kUpdateBucket, k, chunk);
 }
 

@@ -18,6 +18,9 @@
 //     ARk all-reduce of bucket k            UPk update of bucket k
 //     RUk both in one pass over memory (comm/replica_update.h)
 //
+// A reduction may take several collectives, its *rounds*: AR0, the first one,
+// is followed by AR0.1, AR0.2, ... A bucket is reduced when the last has ended.
+//
 // A rank may hold several chunks of the model. Where a table has several, each
 // word but LR and NR begins with the number of its chunk: "0F0 1F0 1B0 0B0".
 //
@@ -45,6 +48,8 @@ namespace troupe::pipeline {
 inline constexpr int kActionIndexMax = 1 << 20;
 // Limit on the chunks of a rank.
 inline constexpr int kChunksMax = 1024;
+// Limit on the rounds of a reduction.
+inline constexpr int kRoundsMax = 64;
 
 // Each kind has a row in pipeline/action_rules.cc.
 enum class ActionKind {
@@ -92,13 +97,15 @@ struct Action {
   int index = 0;  // micro-batch, or bucket; 0 for LR and NR
   std::vector<Signal> needs;
   int chunk = 0;  // 0 for LR and NR
+  int round = 0;  // collective of a reduction; 0 for all kinds but AR
 
-  // Returns "F0"; "2F0" for chunk 2. Chunk 0 is named if `chunks` > 1.
+  // Returns "F0"; "2F0" for chunk 2; "AR0.1" for round 1. Chunk 0 is named if
+  // `chunks` > 1, round 0 never.
   std::string ToString(int chunks = 1) const;
 
   friend bool operator==(const Action& a, const Action& b) {
     return a.kind == b.kind && a.index == b.index && a.chunk == b.chunk &&
-           a.needs == b.needs;
+           a.round == b.round && a.needs == b.needs;
   }
 };
 
@@ -119,10 +126,12 @@ struct StepTable {
   std::vector<int> bucket_counts() const;
   // Returns the number of buckets of all chunks.
   int buckets() const;
+  // Returns the largest number of rounds that a reduction has; at least 1.
+  int rounds() const;
   std::string ToString() const;
   // Returns the position of the action, or -1. Linear: a pass uses a TableIndex
   // (pipeline/table_index.h).
-  int Find(ActionKind kind, int index, int chunk = 0) const;
+  int Find(ActionKind kind, int index, int chunk = 0, int round = 0) const;
 
   friend bool operator==(const StepTable& a, const StepTable& b) {
     return a.actions == b.actions;
@@ -166,6 +175,8 @@ struct ReductionOptions {
   // Number of buckets of each chunk, its last ones, that other stages share
   // (pipeline/ties.h); a chunk that is not listed shares none.
   std::vector<int> tied = {};
+  // Number of rounds of each ARk.
+  int rounds = 1;
 };
 // Adds LR after the last forward, and ARk, UPk (or RUk) in bucket order at the
 // end, last chunk first, since its gradients are complete first; then NR, if

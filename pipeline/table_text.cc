@@ -1,4 +1,5 @@
-// The text of a table: "F0 B0 AR0 UP0", or "0F0 1F0" if it has several chunks.
+// The text of a table: "F0 B0 AR0 UP0", or "0F0 1F0" if it has several chunks;
+// "AR0 AR0.1" if reductions have two rounds.
 
 #include <utility>
 
@@ -29,7 +30,16 @@ bool TakeNumber(absl::string_view& text, int limit, int& number) {
   return read && number < limit;
 }
 
-// Reads an action: an optional chunk, a kind, and an index if the kind has one.
+// Reads ".1", the round of a reduction, from the rest of a word. Round 0 is not
+// written.
+bool ParseRound(absl::string_view word, int& round) {
+  if (word.empty()) return true;
+  return absl::ConsumePrefix(&word, ".") && !word.empty() && word[0] != '0' &&
+         TakeNumber(word, kRoundsMax, round) && round > 0 && word.empty();
+}
+
+// Reads an action: an optional chunk, a kind, an index if the kind has one, and
+// a round other than the first.
 bool ParseWord(absl::string_view word, Action& action) {
   const bool with_chunk = absl::ascii_isdigit(word[0]);
   if (!TakeNumber(word, kChunksMax, action.chunk)) return false;
@@ -41,8 +51,11 @@ bool ParseWord(absl::string_view word, Action& action) {
     if (rule.word != name) continue;
     action.kind = rule.kind;
     if (rule.scope == ActionScope::kStep) return !with_chunk && word.empty();
-    return !word.empty() &&
-           TakeNumber(word, kActionIndexMax + 1, action.index) && word.empty();
+    if (word.empty() || word[0] == '.' ||
+        !TakeNumber(word, kActionIndexMax + 1, action.index)) {
+      return false;
+    }
+    return rule.Has(kHasRounds) ? ParseRound(word, action.round) : word.empty();
   }
   return false;
 }
@@ -52,8 +65,9 @@ bool ParseWord(absl::string_view word, Action& action) {
 std::string Action::ToString(int chunks) const {
   const ActionRule& rule = RuleOf(kind);
   if (rule.scope == ActionScope::kStep) return std::string(rule.word);
-  if (chunks > 1 || chunk != 0) return absl::StrCat(chunk, rule.word, index);
-  return absl::StrCat(rule.word, index);
+  std::string text = absl::StrCat(rule.word, index);
+  if (round != 0) absl::StrAppend(&text, ".", round);
+  return chunks > 1 || chunk != 0 ? absl::StrCat(chunk, text) : text;
 }
 
 std::string StepTable::ToString() const {

@@ -1,7 +1,6 @@
 // Validate(): checks that a table can run to its end.
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -101,6 +100,13 @@ class Validator {
         return Bad(action, absl::StrCat("has a chunk that is not from 0 to ",
                                         kChunksMax - 1));
       }
+      if (action.round < 0 || action.round >= kRoundsMax) {
+        return Bad(action, absl::StrCat("has a round that is not from 0 to ",
+                                        kRoundsMax - 1));
+      }
+      if (action.round > 0 && !RuleOf(action.kind).Has(kHasRounds)) {
+        return Bad(action, "has a round");
+      }
       if (RuleOf(action.kind).scope == ActionScope::kStep &&
           (action.chunk != 0 || action.index != 0)) {
         return Bad(action, "has a number");
@@ -112,8 +118,13 @@ class Validator {
   absl::Status CheckPairs() const {
     for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
       const Action& action = table_.actions[i];
-      if (index_.Find(action.kind, action.index, action.chunk) != i) {
+      if (index_.Find(action.kind, action.index, action.chunk, action.round) !=
+          i) {
         return Bad(action, "is there twice");
+      }
+      if (action.round > 0 && !index_.Has(action.kind, action.index,
+                                          action.chunk, action.round - 1)) {
+        return Bad(action, "has no round before it");
       }
       for (const ActionPartner& partner : RuleOf(action.kind).partners) {
         if (partner.in ==
@@ -212,7 +223,7 @@ class Validator {
           cursor.Give({SignalKind::kBucketReady, k, action.chunk});
           cursor.Give({SignalKind::kBucketReleased, k, action.chunk});
         }
-      } else if (const std::optional<Signal> given = SignalOf(action)) {
+      } else if (const auto given = SignalAtEnd(action, index_)) {
         cursor.Give(*given);
       }
     }

@@ -74,6 +74,7 @@ absl::Status Chunk::Init() {
   parameters.spec = setup_.spec;
   parameters.plan = setup_.plan;
   parameters.stage = setup_.stage;
+  parameters.replica = setup_.replica;
   parameters.kernels = setup_.kernels;
   parameters.start_threads = setup_.start_threads;
   parameters.grad_allocator = setup_.grad_allocator;
@@ -355,9 +356,10 @@ void Chunk::TellIfDone(int k) {
     if (bucket_status_.ok()) {
       bucket_status_.Update(parameters_->ZeroUnwritten(k));
     }
-    // A bucket that stages share is packed after the sum over the stages.
+    // The reduction of a bucket that stages share begins after the sum over
+    // the stages.
     if (bucket_status_.ok() && !parameters_->IsTied(k)) {
-      bucket_status_.Update(parameters_->Pack(k));
+      bucket_status_.Update(parameters_->BeginReduction(k));
     }
     if (!bucket_status_.ok()) return;  // NextPiece() returns it
     bucket.ready = true;

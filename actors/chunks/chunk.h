@@ -9,7 +9,8 @@
 //   chunk->BeginBackward(0, nn::BackwardPass::Mode::kWhole);
 //   while (*chunk->NextPiece()) {          // calls the listener for buckets
 //   }
-//   comm->RunInline(chunk->parameters().Reduce(k), timeout);
+//   comm->RunInline(*chunk->parameters().Reduce(k), timeout);
+//   TROUPE_RETURN_IF_ERROR(chunk->parameters().EndReduction(k));
 //   TROUPE_RETURN_IF_ERROR(chunk->parameters().Update(k, scalars));
 //
 // Tensors of neighbouring chunks are passed to ReceiveActivations() and
@@ -76,7 +77,8 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     const JobSpec* spec = nullptr;  // model, loss, optimizer, dtype, seed
     const pipeline::Plan* plan = nullptr;
     int stage = 0;
-    int chunk = 0;  // number of the chunk on its rank
+    int chunk = 0;    // number of the chunk on its rank
+    int replica = 0;  // number of the rank's replica
     std::shared_ptr<nn::Kernels> kernels;
     StepTrace* trace = nullptr;
     // Collectives of its layers, by axis. Axes that are not listed have no

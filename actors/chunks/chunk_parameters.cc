@@ -107,7 +107,7 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     for (int i : bucket) chosen.push_back(by_name[stage.parameters[i]]);
     const int part = part_of(*chosen[0]);
     const auto k = static_cast<int>(buckets[part].size());
-    places_.push_back({part, k});
+    places_.push_back({part, k, /*tied=*/false, /*reduction=*/nullptr});
     if (copies_.count(chosen[0]->name) > 0) copied[part].push_back(k);
     buckets[part].push_back(std::move(chosen));
   }
@@ -132,6 +132,7 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     }
   }
   FindShared();
+  TROUPE_RETURN_IF_ERROR(AddReductions());
   TROUPE_RETURN_IF_ERROR(AddBuffers(module));
   const nn::WeightFile* const weights = setup_.spec->init.weights.get();
   return weights == nullptr ? absl::OkStatus() : ReadWeights(*weights);
@@ -246,9 +247,7 @@ absl::Status ChunkParameters::AddPart(
   options.kernels = setup_.kernels.get();
   options.grad_dtype = plan.grad_dtype;
   nn::Allocator& memory = setup_.kernels->allocator();
-  if (&memory == &nn::HostAllocator(*setup_.kernels)) {
-    options.grad_allocator = setup_.grad_allocator;
-  }
+  if (&ReducedMemory() != &memory) options.grad_allocator = &ReducedMemory();
   options.first_index = static_cast<int>(bucket_of_.size());
   // With one micro-batch, a bucket is updated soon after it is complete, and
   // the next one can use the memory of its gradients. With several, all buckets
@@ -271,28 +270,7 @@ absl::Status ChunkParameters::AddPart(
     part.updates.push_back(std::make_shared<BucketUpdate>(
         setup_.kernels, part.optimizer, part.arena, k, setup_.scalars));
   }
-  TROUPE_RETURN_IF_ERROR(
-      AddWire(options.grad_allocator ? *options.grad_allocator : memory, part));
   parts_.push_back(std::move(part));
-  return absl::OkStatus();
-}
-
-absl::Status ChunkParameters::AddWire(nn::Allocator& memory, Part& part) {
-  const pipeline::Plan& plan = *setup_.plan;
-  if (!plan.reduction_dtype || plan.mesh.dp() == 1) return absl::OkStatus();
-  const nn::DType grads =
-      plan.grad_dtype.value_or(part.arena->values().dtype());
-  if (grads == *plan.reduction_dtype) return absl::OkStatus();
-  for (int k = 0; k < part.arena->num_buckets(); ++k) {
-    absl::StatusOr<nn::Tensor> wire = nn::Tensor::Create(
-        {part.arena->range(k).size()}, *plan.reduction_dtype, memory);
-    if (!wire.ok()) {
-      return absl::Status(wire.status().code(),
-                          absl::StrCat("gradients as they are reduced: ",
-                                       wire.status().message()));
-    }
-    part.wire.push_back(*std::move(wire));
-  }
   return absl::OkStatus();
 }
 
@@ -301,40 +279,6 @@ void ChunkParameters::BeginStep() {
     part.arena->BeginStep();
     part.updated.clear();
   }
-}
-
-void ChunkParameters::AddReduced(std::vector<nn::Tensor>& ranges) const {
-  for (const Part& part : parts_) {
-    if (!part.wire.empty()) {
-      ranges.insert(ranges.end(), part.wire.begin(), part.wire.end());
-    } else if (part.arena->grads().defined()) {
-      ranges.push_back(part.arena->grads());
-    }
-  }
-}
-
-absl::Status ChunkParameters::Pack(int bucket) {
-  Place& place = places_[bucket];
-  Part& part = parts_[place.part];
-  if (part.wire.empty()) return absl::OkStatus();
-  place.packed = true;
-  return setup_.kernels->Copy(part.arena->BucketGrads(place.k),
-                              part.wire[place.k]);
-}
-
-absl::Status ChunkParameters::Unpack(Place& place) {
-  if (!std::exchange(place.packed, false)) return absl::OkStatus();
-  const Part& part = parts_[place.part];
-  nn::Tensor grads = part.arena->BucketGrads(place.k);
-  return setup_.kernels->Copy(part.wire[place.k], grads);
-}
-
-comm::Collective ChunkParameters::Reduce(int bucket) const {
-  const Place& place = places_[bucket];
-  const Part& part = parts_[place.part];
-  return comm::AllReduce(comm::ReduceOp::kSum,
-                         part.wire.empty() ? part.arena->BucketGrads(place.k)
-                                           : part.wire[place.k]);
 }
 
 comm::Collective ChunkParameters::ReduceUpdate(int bucket) const {
@@ -347,7 +291,6 @@ comm::Collective ChunkParameters::ReduceUpdate(int bucket) const {
 
 absl::Status ChunkParameters::Inspect(const nn::Tensor& scalars) {
   const nn::QueueScope scope(*setup_.kernels, setup_.update_queue);
-  for (Place& place : places_) TROUPE_RETURN_IF_ERROR(Unpack(place));
   for (Part& part : parts_) {
     TROUPE_RETURN_IF_ERROR(
         part.optimizer->Inspect(*setup_.kernels, scalars, *part.arena));

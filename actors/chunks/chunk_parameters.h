@@ -6,7 +6,9 @@
 //                           ChunkParameters::Create(setup, *module));
 //   parameters->BeginStep();
 //   parameters->HoldGrads(k);        // before their backward
-//   comm->RunInline(parameters->Reduce(k), timeout);
+//   TROUPE_RETURN_IF_ERROR(parameters->BeginReduction(k));
+//   comm->RunInline(*parameters->Reduce(k), timeout);
+//   TROUPE_RETURN_IF_ERROR(parameters->EndReduction(k));
 //   TROUPE_RETURN_IF_ERROR(parameters->Update(k, scalars));
 //
 // The module outlives it and uses its memory. Threads: one at a time.
@@ -16,6 +18,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,6 +28,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/chunks/bucket_update.h"
 #include "actors/chunks/update_counts.h"
+#include "actors/spec/bucket_reduction.h"
 #include "actors/spec/job_spec.h"
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
@@ -42,6 +46,7 @@ class ChunkParameters {
     const JobSpec* spec = nullptr;  // optimizer, seed
     const pipeline::Plan* plan = nullptr;
     int stage = 0;
+    int replica = 0;
     std::shared_ptr<nn::Kernels> kernels;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
@@ -86,14 +91,19 @@ class ChunkParameters {
   // the same number of elements.
   nn::Tensor TiedGrads(int bucket) const;
 
-  // Rounds the bucket's gradients to the dtype of reductions, unless they have
-  // it. Call it once they are complete (for a tied bucket: summed over stages),
-  // before Reduce().
-  absl::Status Pack(int bucket);
-  // Adds the memory of all Reduce(), as far as it keeps its address.
+  // The reduction of a bucket's gradients over the replicas
+  // (BucketReduction): BeginReduction() comes before the collective of each
+  // round, EndReduction() after the last one. It begins once the gradients are
+  // complete (for a tied bucket: summed over stages).
+  absl::Status BeginReduction(int bucket, int round = 0);
+  std::optional<comm::Collective> Reduce(int bucket, int round = 0) const;
+  absl::Status EndReduction(int bucket);
+  // Returns whether BeginReduction() and EndReduction() do nothing.
+  bool ReducesInPlace(int bucket) const {
+    return places_[bucket].reduction->in_place();
+  }
+  // Adds the memory that reductions work on, as far as it keeps its address.
   void AddReduced(std::vector<nn::Tensor>& ranges) const;
-  // Returns the all-reduce of the bucket's gradients over the replicas.
-  comm::Collective Reduce(int bucket) const;
   // Returns the collective that reduces them and updates the parameters in one
   // pass. Call ReleaseGrads() once it has ended.
   comm::Collective ReduceUpdate(int bucket) const;
@@ -164,9 +174,6 @@ class ChunkParameters {
     std::shared_ptr<nn::Optimizer> optimizer;
     UpdateCounts counts;  // saved if Optimizer::CountsUpdates()
     std::vector<std::shared_ptr<BucketUpdate>> updates;  // one per bucket
-    // Gradients in the dtype of reductions, by bucket; empty if they are
-    // reduced in their own dtype.
-    std::vector<nn::Tensor> wire;
     // Whether UpdateRows() was called in this step, by slot; empty if never.
     std::vector<bool> updated;
   };
@@ -174,8 +181,8 @@ class ChunkParameters {
   struct Place {
     int part = 0;
     int k = 0;
-    bool packed = false;  // whether `wire` has newer gradients than the arena
     bool tied = false;
+    std::unique_ptr<BucketReduction> reduction;
   };
 
   explicit ChunkParameters(const Setup& setup) : setup_(setup) {}
@@ -191,15 +198,13 @@ class ChunkParameters {
   // Marks the tied buckets, and the parameters that modules of this stage
   // share.
   void FindShared();
-  // Allocates Part::wire, if gradients are reduced in another dtype.
-  absl::Status AddWire(nn::Allocator& memory, Part& part);
+  absl::Status AddReductions();
   // Calls each(range) for the ranges of a bucket that UpdateRows() has left
   // out.
   template <typename Each>
   absl::Status ForEachLeft(const Part& part, int k, const Each& each) const;
-  // Copies reduced gradients from Part::wire back to the arena, after Pack().
-  // Enqueued in the current queue of the kernels.
-  absl::Status Unpack(Place& place);
+  // Returns the allocator of tensors that collectives work on.
+  nn::Allocator& ReducedMemory() const;
   // Reads the tensors that the file has; optimizers then begin with them.
   absl::Status ReadWeights(const nn::WeightFile& weights);
   // Reads master values and averages of 16-bit parameters, which otherwise
@@ -216,6 +221,9 @@ class ChunkParameters {
   absl::Status ForEachSaved(const Checkpoint* saved, const Each& each) const;
   // Restores the optimizers' states, or all other tensors.
   absl::Status RestoreTensors(const Checkpoint& checkpoint, bool states);
+  nn::Tensor Grads(const Place& place) const {
+    return parts_[place.part].arena->BucketGrads(place.k);
+  }
   nn::ParameterArena& ArenaOf(int bucket) {
     return *parts_[places_[bucket].part].arena;
   }

@@ -65,10 +65,9 @@ bool ChunkParameters::IsUpdated(int bucket) const {
 
 absl::Status ChunkParameters::Update(int bucket, const nn::Tensor& scalars) {
   if (IsUpdated(bucket)) return absl::OkStatus();
-  Place& place = places_[bucket];
+  const Place& place = places_[bucket];
   Part& part = parts_[place.part];
   const nn::QueueScope scope(*setup_.kernels, setup_.update_queue);
-  TROUPE_RETURN_IF_ERROR(Unpack(place));
   const nn::Tensor grads = part.arena->BucketGrads(place.k);
   const std::int64_t start = part.arena->range(place.k).begin;
   TROUPE_RETURN_IF_ERROR(

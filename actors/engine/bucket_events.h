@@ -55,9 +55,9 @@ class BucketEvents {
   const base::Event& Ready(int chunk, int bucket) const {
     return chunks_[chunk][bucket].ready;
   }
-  // Replaces the ready event of a bucket that several stages share: its
-  // gradients are complete with `done`, an event of update_queue, which follows
-  // the sum over these stages.
+  // Replaces the ready event of a bucket after a collective that comes before
+  // the next one, of the stages that share it or of a round of its reduction:
+  // what the next one reads is complete with `done`, an event of update_queue.
   void NoteSummed(int chunk, int bucket, const base::Event& done) {
     chunks_[chunk][bucket].ready = done;
   }

@@ -125,7 +125,9 @@ absl::Status Dispatcher::Run(StepInFlight& step, int id) {
 void Dispatcher::Finish(StepInFlight& step, int id) {
   const pipeline::Action& action = step.ActionAt(id);
   step.cursor.Finish(id);
-  if (const auto given = pipeline::SignalOf(action)) step.cursor.Give(*given);
+  if (const auto given = pipeline::SignalAtEnd(action, step.index)) {
+    step.cursor.Give(*given);
+  }
   // A collective's span began with its start; other actions trace themselves.
   if (pipeline::IsCollective(action.kind)) step.trace->End(action);
 }

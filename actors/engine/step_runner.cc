@@ -146,6 +146,7 @@ absl::Status StepRunner::MakeChunks() {
     chunk.plan = setup_.plan;
     chunk.stage = stage;
     chunk.chunk = chunk_count();
+    chunk.replica = plan.mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
     chunk.kernels = device_->shared_kernels();
     chunk.trace = &trace_;
     chunk.axes = device_->axes();

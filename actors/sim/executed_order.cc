@@ -117,6 +117,7 @@ bool ExecutedOrder::IsThere(const Table& table, const Signal& need,
     case SignalKind::kAllReduced:
       return all_done(
           [](const Action& a) { return pipeline::ReducesBucket(a.kind); });
+    // All rounds of a reduction have ended.
     case SignalKind::kBucketReduced:
     case SignalKind::kLossReduced:
       return all_done(

@@ -1,6 +1,7 @@
 #include "actors/sim/recorder.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/check.h"
 #include "pipeline/action_rules.h"
 #include "pipeline/activation_bound.h"
+#include "pipeline/group_id.h"
 #include "pipeline/schedule.h"
 #include "pipeline/ties.h"
 
@@ -26,7 +28,8 @@ absl::Status Broken(const TraceEvent& event, absl::string_view what) {
                    event.step + 1, ", ", event.name, ": ", what));
 }
 
-// Counts of one bucket's events on one rank in one step.
+// Counts of one bucket's events on one rank in one step. Rounds of its
+// reduction are launched and reduced one by one.
 struct BucketLife {
   int gradients = 0;
   int ready = 0, launched = 0, reduced = 0, updated = 0;
@@ -36,7 +39,9 @@ struct BucketLife {
 class Checker {
  public:
   explicit Checker(const pipeline::Plan& plan)
-      : plan_(plan), ties_(pipeline::TiesOf(plan.stages)) {}
+      : plan_(plan),
+        ties_(pipeline::TiesOf(plan.stages)),
+        rounds_(plan.ranks[0].train.rounds()) {}
 
   absl::Status See(const TraceEvent& event) {
     const bool begin = event.phase == TracePhase::kBegin;
@@ -53,24 +58,15 @@ class Checker {
                      "ready before all its gradients are complete");
       case TraceKind::kCollective:
         if (begin) launches_[event.rank].push_back(Launch(event));
-        if (!pipeline::IsOfGradients(event.action)) return absl::OkStatus();
-        if (!pipeline::ReducesBucket(event.action)) {
+        if (pipeline::GroupOf(event.action) == pipeline::GroupId::kTied) {
           return SeeTied(event, life);
         }
-        if (!begin) {
-          ++life.reduced;
-          life.updated += Updates(event);
-          return absl::OkStatus();
-        }
-        ++life.launched;
-        TROUPE_RETURN_IF_ERROR(
-            Check(event, life.summed == IsTied(event),
-                  "launched before it was summed over its stages"));
-        return Check(event, life.ready == 1, "launched before it was ready");
+        return pipeline::ReducesBucket(event.action) ? SeeReduction(event, life)
+                                                     : absl::OkStatus();
       case TraceKind::kUpdate:
         if (!begin || !Updates(event)) return absl::OkStatus();
         ++life.updated;
-        return Check(event, life.reduced == 1,
+        return Check(event, life.reduced == rounds_,
                      "updated before its reduction was there");
       case TraceKind::kGraph:
         if (!begin) return absl::OkStatus();
@@ -100,7 +96,8 @@ class Checker {
               Check(event, life.tied == IsTied(event),
                     "not summed exactly once over its stages"));
           TROUPE_RETURN_IF_ERROR(
-              Check(event, life.launched == 1, "not launched exactly once"));
+              Check(event, life.launched == rounds_,
+                    "not launched exactly once in each round"));
           TROUPE_RETURN_IF_ERROR(
               Check(event, life.updated == 1, "not updated exactly once"));
         }
@@ -162,6 +159,31 @@ class Checker {
                  "summed over its stages before it was ready");
   }
 
+  absl::Status SeeReduction(const TraceEvent& event, BucketLife& life) {
+    if (event.phase != TracePhase::kBegin) {
+      ++life.reduced;
+      life.updated += Updates(event);
+      return absl::OkStatus();
+    }
+    const int round = life.launched++;
+    TROUPE_RETURN_IF_ERROR(Check(event, round < rounds_,
+                                 "not launched exactly once in each round"));
+    TROUPE_RETURN_IF_ERROR(
+        Check(event, life.summed == IsTied(event),
+              "launched before it was summed over its stages"));
+    TROUPE_RETURN_IF_ERROR(
+        Check(event, life.ready == 1, "launched before it was ready"));
+    TROUPE_RETURN_IF_ERROR(
+        Check(event, life.reduced == round,
+              "launched before the round before it had ended"));
+    // "AR0" is the first round, "AR0.1" the next.
+    const std::size_t dot = event.name.find('.');
+    const std::string named =
+        dot == std::string::npos ? "0" : event.name.substr(dot + 1);
+    return Check(event, named == absl::StrCat(round),
+                 "launched out of the order of its rounds");
+  }
+
   int ParametersIn(const TraceEvent& event) const {
     return static_cast<int>(StageOf(event).buckets[event.bucket].size());
   }
@@ -209,6 +231,7 @@ class Checker {
 
   const pipeline::Plan& plan_;
   const std::vector<pipeline::Tie> ties_;
+  const int rounds_;  // number of rounds of each reduction
   std::map<std::tuple<int, std::int64_t, int, int>, BucketLife> lives_;
   std::map<std::tuple<int, std::int64_t, int, std::string>, int> seen_;
   // Number of micro-batches between forward and backward, by rank and step.

@@ -79,6 +79,30 @@ absl::Status CheckAxes(const pipeline::Mesh& mesh) {
   return absl::OkStatus();
 }
 
+absl::Status CheckHook(const JobSpec& spec) {
+  const std::string name = base::FieldName<&JobSpec::hook>();
+  const CommunicationHook& hook = spec.hook;
+  if (hook.name.empty()) {
+    if (!hook.make) return absl::OkStatus();
+    return base::FieldError<&JobSpec::hook>(
+        absl::StrCat(name, " has no name; the plan needs one"));
+  }
+  if (!hook.make) {
+    return base::FieldError<&JobSpec::hook>(absl::StrCat(
+        name, " \"", hook.name, "\" has no `make`; it makes the reductions"));
+  }
+  if (hook.rounds < 1 || hook.rounds > pipeline::kRoundsMax) {
+    return base::FieldError<&JobSpec::hook>(
+        absl::StrCat(name, " \"", hook.name, "\" has ", hook.rounds,
+                     " rounds; use 1 to ", pipeline::kRoundsMax));
+  }
+  if (!spec.plan.reduction_dtype) return absl::OkStatus();
+  using Plan = pipeline::PlanOptions;
+  return base::FieldError<&JobSpec::hook, &Plan::reduction_dtype>(absl::StrCat(
+      name, " and ", base::FieldName<&Plan::reduction_dtype>(),
+      " are both set, and each says how gradients are reduced; remove one"));
+}
+
 absl::Status CheckLimits(const JobSpec& spec) {
   using Saving = CheckpointOptions;
   using Buckets = pipeline::BucketOptions;
@@ -115,6 +139,7 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckComparison(spec));
   TROUPE_RETURN_IF_ERROR(CheckLossScale(spec));
   TROUPE_RETURN_IF_ERROR(spec.optimizer.status());
+  TROUPE_RETURN_IF_ERROR(CheckHook(spec));
   if (spec.steps > 0 && spec.epochs > 0) {
     return base::FieldError<&JobSpec::epochs, &JobSpec::steps>(absl::StrCat(
         base::FieldName<&JobSpec::steps>(), " and ",
@@ -145,7 +170,11 @@ absl::StatusOr<pipeline::Plan> MakeJobPlan(
   const data::SampleSpec& sample = spec.train->spec();
   const nn::DType input =
       nn::IsFloating(sample.input_dtype) ? spec.dtype : sample.input_dtype;
-  return pipeline::MakePlan(options, spec.model, sample.input_shape, input,
+  pipeline::PlanOptions all = options;
+  all.hook = spec.hook.name;
+  // One replica has nothing to reduce.
+  all.reductions.rounds = options.mesh.dp() > 1 ? spec.hook.rounds : 1;
+  return pipeline::MakePlan(all, spec.model, sample.input_shape, input,
                             spec.device);
 }
 

@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/spec/bucket_reduction.h"
 #include "actors/spec/checkpoint_options.h"
 #include "actors/spec/cluster_options.h"
 #include "actors/spec/job_fields.h"
@@ -89,6 +90,9 @@ struct JobSpec : NumberOptions,
 
   // Mesh, batch sizes, buckets.
   pipeline::PlanOptions plan;
+  // Reduction of gradients over replicas in place of an all-reduce. One without
+  // a name: none. The job puts its name into the plan.
+  CommunicationHook hook;
   // Set: cuts are open. Process 0 measures after it has chosen the dtype, and
   // before it makes the plan, which records the cuts; a job that is resumed
   // from a checkpoint keeps the cuts of that checkpoint's plan.

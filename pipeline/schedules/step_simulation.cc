@@ -236,7 +236,7 @@ class Simulator {
     }
     rank.cursor.Finish(id);
     if (rule.role == ActionRole::kSend) return Send(r, action, now);
-    if (const std::optional<Signal> given = SignalOf(action)) {
+    if (const auto given = SignalAtEnd(action, rank.index)) {
       rank.cursor.Give(*given);
     }
     return absl::OkStatus();
@@ -254,7 +254,8 @@ class Simulator {
         if ((started & BitOf(rule.kind)) == 0) continue;
         const int id = rank.index.Find(rule.kind, 0);
         rank.cursor.Finish(id);
-        if (const auto given = SignalOf(rank.cursor.table().actions[id])) {
+        if (const auto given =
+                SignalAtEnd(rank.cursor.table().actions[id], rank.index)) {
           rank.cursor.Give(*given);
         }
       }

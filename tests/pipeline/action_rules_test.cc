@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "pipeline/table_index.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -130,6 +131,18 @@ TEST(ActionRulesTest, ACollectiveGivesTheSignalOfItsBucketAndChunk) {
   EXPECT_EQ(SignalOf({ActionKind::kReduceFindings, 0, {}, 0}), std::nullopt);
 }
 
+TEST(ActionRulesTest, ABucketIsReducedAtTheEndOfItsLastRound) {
+  const StepTable table =
+      ParseTable("F0 LR B0 AR0 AR0.1 UP0 AR1 AR1.1 UP1").value();
+  const TableIndex index(table);
+  std::string given;
+  for (const Action& action : table.actions) {
+    const auto signal = SignalAtEnd(action, index);
+    absl::StrAppend(&given, action.ToString(), signal ? "! " : " ");
+  }
+  EXPECT_EQ(given, "F0 LR! B0 AR0 AR0.1! UP0 AR1 AR1.1! UP1 ");
+}
+
 TEST(ActionRulesTest, GradientsGoFromTheirSumsToTheUpdate) {
   std::string words;
   for (const ActionRule& rule : ActionRules()) {
@@ -145,6 +158,8 @@ TEST(ActionRulesTest, PartsAreWhatErrorsSay) {
   EXPECT_EQ(PartOf({ActionKind::kReduceTied, 4, {}, 0}, 1), "tied bucket 4");
   EXPECT_EQ(PartOf({ActionKind::kReduceBucket, 4, {}, 1}, 2),
             "bucket 4 of chunk 1");
+  EXPECT_EQ(PartOf({ActionKind::kReduceBucket, 4, {}, 1, /*round=*/2}, 2),
+            "bucket 4 of chunk 1, round 2");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "pipeline/plan.h"
 #include "tests/pipeline/plan_fixture.h"
@@ -93,6 +94,41 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
         plan.ranks[0].train.actions[2].needs.push_back({SignalKind::kDone, 1});
       }),
       "plan: ranks[0].train: has needs that its text does not say");
+}
+
+TEST(PlanCheckTest, RoundsThatDoNotFit) {
+  const auto add_round = [](int pp, int bucket, Plan& plan) {
+    std::string text = plan.ranks[pp].train.ToString();
+    const std::string first = absl::StrCat("AR", bucket);
+    text.replace(text.find(first), first.size(),
+                 absl::StrCat(first, " ", first, ".1"));
+    plan.ranks[pp].train = *ParseTable(text);
+  };
+  const auto add_all = [&](Plan& plan) {
+    plan.hook = "two";
+    for (const auto& [pp, bucket] : {std::pair(0, 0), {0, 1}, {1, 0}}) {
+      add_round(pp, bucket, plan);
+    }
+  };
+  EXPECT_EQ(Broken(add_all), "");
+  EXPECT_EQ(Broken([&](Plan& plan) {
+              add_all(plan);
+              plan.hook.clear();
+            }),
+            "plan: ranks[0].train: has reductions of 2 rounds, but the plan "
+            "has no hook");
+  EXPECT_EQ(Broken([&](Plan& plan) {
+              plan.hook = "two";
+              add_round(0, 0, plan);
+            }),
+            "plan: ranks[0].train: has another number of rounds than 2 for "
+            "bucket 1");
+  EXPECT_EQ(Broken([&](Plan& plan) {
+              plan.hook = "two";
+              add_round(1, 0, plan);
+            }),
+            "plan: ranks[1].train: has another number of rounds than 1 for "
+            "bucket 0");
 }
 
 // Returns the error of Check for a plan with skip connections and one change.

@@ -115,6 +115,25 @@ TEST(PlanJsonTest, AFlagIsWrittenWhereItIsSet) {
   EXPECT_EQ(Diff(shares, plan), Lines{"stages[1].shares_buffers: true, false"});
 }
 
+TEST(PlanJsonTest, AHookIsWrittenWhereThereIsOne) {
+  const Plan plan = SmallPlan();
+  PlanOptions options = SmallOptions();
+  options.hook = "halves";
+  options.reductions.rounds = 2;
+  const Plan hooked = SmallPlan(options);
+  EXPECT_EQ(hooked.ranks[1].train.ToString(),
+            "RA0 F0 RA1 F1 LR B0 SG0 B1 SG1 AR0 AR0.1 UP0");
+  EXPECT_NE(hooked.ToString().find(", reduced by halves\n"), std::string::npos)
+      << hooked.ToString();
+  EXPECT_EQ(PlanToJson(plan).find("hook"), std::string::npos);
+  const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(hooked));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->hook, "halves");
+  EXPECT_EQ(read->ranks[1].train, hooked.ranks[1].train);
+  EXPECT_NE(PlanHash(plan), PlanHash(hooked));
+  EXPECT_EQ(Diff(plan, hooked).back(), "hook: \"\", \"halves\"");
+}
+
 TEST(PlanJsonTest, ReadsSkipConnections) {
   const Plan plan = SkipPlanOf();
   const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(plan));

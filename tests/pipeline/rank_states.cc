@@ -121,10 +121,17 @@ void RankStates::Finish(State& state, int id) {
   cursor_.Finish(id);
   if (action.kind == ActionKind::kReduceLoss) {
     cursor_.Give({SignalKind::kLossReduced, 0});
-  } else if (action.kind == ActionKind::kReduceBucket ||
-             action.kind == ActionKind::kReduceUpdateBucket) {
+  } else if (IsReduced(action)) {
     cursor_.Give({SignalKind::kBucketReduced, action.index, action.chunk});
   }
+}
+
+// Whether the end of the action is that of a bucket's reduction.
+bool RankStates::IsReduced(const Action& action) const {
+  if (action.kind == ActionKind::kReduceUpdateBucket) return true;
+  return action.kind == ActionKind::kReduceBucket &&
+         table().Find(action.kind, action.index, action.chunk,
+                      action.round + 1) < 0;
 }
 
 bool RankStates::Settle(State& state) {
@@ -138,12 +145,14 @@ bool RankStates::Settle(State& state) {
 }
 
 bool RankStates::IsThere(const State& state, const Signal& need) const {
-  const auto is_done = [&](ActionKind kind, int index, int chunk) {
-    const int id = table().Find(kind, index, chunk);
+  const auto is_done = [&](ActionKind kind, int index, int chunk,
+                           int round = 0) {
+    const int id = table().Find(kind, index, chunk, round);
     return id >= 0 && (state.done & Bit(id)) != 0;
   };
   const auto is_reduced = [&](int bucket, int chunk) {
-    return is_done(ActionKind::kReduceBucket, bucket, chunk) ||
+    return is_done(ActionKind::kReduceBucket, bucket, chunk,
+                   table().rounds() - 1) ||
            is_done(ActionKind::kReduceUpdateBucket, bucket, chunk);
   };
   switch (need.kind) {

@@ -87,6 +87,7 @@ class RankStates {
   void Finish(State& state, int id);
   // Starts all actions that take no time. Returns false after an error.
   bool Settle(State& state);
+  bool IsReduced(const Action& action) const;
   bool IsThere(const State& state, const Signal& need) const;
   // Returns the reason why `id` must not start in `state`, or null.
   const char* WrongStart(const State& state, int id) const;

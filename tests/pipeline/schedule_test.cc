@@ -180,6 +180,52 @@ TEST(ScheduleTest, AReductionMayUpdate) {
             "RU1 <- ready:1 released:1 loss\n");
 }
 
+TEST(ScheduleTest, AReductionMayHaveRounds) {
+  ReductionOptions options;
+  options.rounds = 3;
+  const StepTable table = AddReductions(DataParallelTable(1), 2, options);
+  EXPECT_EQ(Needs(table),
+            "F0 <-\n"
+            "LR <- F0\n"
+            "B0 <- F0\n"
+            "AR0 <- ready:0\n"
+            "AR0.1 <- AR0\n"
+            "AR0.2 <- AR0.1\n"
+            "UP0 <- reduced:0 released:0 loss\n"
+            "AR1 <- ready:1\n"
+            "AR1.1 <- AR1\n"
+            "AR1.2 <- AR1.1\n"
+            "UP1 <- reduced:1 released:1 loss\n");
+  EXPECT_EQ(table.rounds(), 3);
+  EXPECT_EQ(table.buckets(), 2);
+  EXPECT_EQ(table.Find(ActionKind::kReduceBucket, 1, 0, /*round=*/2), 9);
+  EXPECT_EQ(table.Find(ActionKind::kReduceBucket, 1, 0, /*round=*/3), -1);
+  EXPECT_EQ(Parsed(table.ToString()), table);
+  EXPECT_EQ(DataParallelTable(1).rounds(), 1);
+}
+
+// Stages that share a bucket sum it before the first round.
+TEST(ScheduleTest, RoundsFollowTheSumOverStages) {
+  ReductionOptions options;
+  options.tied = {1};
+  options.rounds = 2;
+  EXPECT_EQ(Needs(AddReductions(DataParallelTable(1), 1, options)),
+            "F0 <-\n"
+            "LR <- F0\n"
+            "B0 <- F0\n"
+            "TR0 <- ready:0\n"
+            "AR0 <- TR0\n"
+            "AR0.1 <- AR0\n"
+            "UP0 <- reduced:0 released:0 loss\n");
+}
+
+TEST(ScheduleTest, ChunksAndRoundsAreBothNamed) {
+  const StepTable table = Parsed("0F0 1F0 LR 1B0 0B0 1AR0 1AR0.1 1UP0");
+  EXPECT_EQ(table.ToString(), "0F0 1F0 LR 1B0 0B0 1AR0 1AR0.1 1UP0");
+  EXPECT_EQ(table.actions[6].chunk, 1);
+  EXPECT_EQ(table.actions[6].round, 1);
+}
+
 TEST(ScheduleTest, ParsesWhatItPrints) {
   for (const ReductionOptions& options :
        {ReductionOptions{}, ReductionOptions{/*update_needs_all_buckets=*/true},
@@ -208,8 +254,10 @@ TEST(ScheduleTest, ParsesAnySpacing) {
 
 TEST(ScheduleTest, ParseErrorsNameTheWord) {
   for (const char* word :
-       {"X0", "F", "F-1", "f0", "FF0", "F0x", "LR0", "SA", "AR", "S0", "F0,B0",
-        "AR2147483647", "F99999999999"}) {
+       {"X0",           "F",    "F-1",   "f0",     "FF0",    "F0x",
+        "LR0",          "SA",   "AR",    "S0",     "F0,B0",  "AR2147483647",
+        "F99999999999", "AR0.", "AR0.0", "AR0.01", "AR0.64", "AR0.1.1",
+        "AR.1",         "F0.1", "RU0.1", "UP0.1",  "LR.1"}) {
     EXPECT_EQ(ParseTable(absl::StrCat("F0 B0 ", word, " F1")).status(),
               absl::InvalidArgumentError(absl::StrCat(
                   "\"", word, "\" is no action; write F0, B0, AR0, ...")))

@@ -33,7 +33,8 @@ struct Message {
 };
 
 bool IsSame(const Action& a, const Action& b) {
-  return a.kind == b.kind && a.index == b.index && a.chunk == b.chunk;
+  return a.kind == b.kind && a.index == b.index && a.chunk == b.chunk &&
+         a.round == b.round;
 }
 
 class Simulator {
@@ -230,6 +231,11 @@ class Simulator {
     ranks_[r].finished[i] = 1;
     Finish(r, id);
     if (action.kind == ActionKind::kReduceFindings) return;
+    const bool another_round =
+        action.kind == ActionKind::kReduceBucket &&
+        ranks_[r].cursor.table().Find(action.kind, action.index, action.chunk,
+                                      action.round + 1) >= 0;
+    if (another_round) return;
     Give(r,
          action.kind == ActionKind::kReduceLoss
              ? Signal{SignalKind::kLossReduced, 0}

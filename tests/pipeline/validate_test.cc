@@ -93,6 +93,27 @@ TEST(ValidateTest, ABucketIsReducedTwice) {
             "schedule: bucket 0 is reduced twice, by AR and by RU");
 }
 
+TEST(ValidateTest, Rounds) {
+  EXPECT_EQ(Validate(ParsedTable("F0 LR B0 AR0 AR0.1 AR0.2 UP0")),
+            absl::OkStatus());
+  EXPECT_EQ(Wrong("F0 LR B0 AR0.1 UP0"),
+            "schedule: AR0.1 has no round before it");
+  EXPECT_EQ(Wrong("F0 LR B0 AR0 AR0.2 UP0"),
+            "schedule: AR0.2 has no round before it");
+  EXPECT_EQ(Wrong("F0 LR B0 AR0 AR0.1 AR0.1 UP0"),
+            "schedule: AR0.1 is there twice");
+  // Collectives of one group start in table order.
+  EXPECT_EQ(Wrong("F0 LR B0 AR0.1 AR0 UP0"),
+            "schedule: these actions can never run: AR0.1 AR0 UP0");
+  StepTable table = ParsedTable("F0 LR B0 AR0 UP0");
+  table.actions[3].round = kRoundsMax;
+  EXPECT_EQ(Wrong(table),
+            "schedule: AR0.64 has a round that is not from 0 to 63");
+  table = ParsedTable("F0 LR B0 AR0 UP0");
+  table.actions[4].round = 1;
+  EXPECT_EQ(Wrong(table), "schedule: UP0.1 has a round");
+}
+
 TEST(ValidateTest, NumbersBelowZero) {
   StepTable table;
   table.actions.push_back({ActionKind::kReduceBucket, -1, {}});

@@ -17,6 +17,7 @@ ROOMS = {
         "tracing": (),
         "caf": (),
         "spec": ("tracing",),
+        "hooks": ("spec",),
         "chunks": ("checkpoint", "tracing", "spec"),
         "planning": ("spec", "chunks"),
         "engine": ("spec", "chunks"),

@@ -2,6 +2,8 @@
 
 #include "actors/engine/actions/findings.h"
 #include "base/check.h"
+#include "nn/kernels/device_queues.h"
+#include "nn/kernels/kernels.h"
 #include "pipeline/action_rules.h"
 
 namespace troupe::actors {
@@ -76,7 +78,7 @@ absl::StatusOr<std::optional<comm::Collective>> ReduceBucketAction::Make(
   const ChunkParameters& parameters = parts_.ParametersOf(action);
   // A backward may have updated the bucket already.
   if (parameters.IsUpdated(action.index)) return std::nullopt;
-  return parameters.Reduce(action.index);
+  return parameters.Reduce(action.index, action.round);
 }
 
 base::Event ReduceBucketAction::Ready(const Action& action,
@@ -87,7 +89,31 @@ base::Event ReduceBucketAction::Ready(const Action& action,
 absl::Status ReduceBucketAction::End(int id, StepInFlight& step, Dispatcher&,
                                      const base::Event& done) {
   const Action& action = step.ActionAt(id);
-  parts_.events.NoteReduced(action.chunk, action.index, done);
+  if (parts_.ParametersOf(action).ReducesInPlace(action.index)) {
+    parts_.events.NoteReduced(action.chunk, action.index, done);
+    return absl::OkStatus();
+  }
+  return EndRound(action, pipeline::IsLastRound(action, step.index), done);
+}
+
+// Enqueues in the queue of updates, so that the compute queue waits for no
+// peers.
+absl::Status ReduceBucketAction::EndRound(const Action& action, bool last,
+                                          const base::Event& done) {
+  nn::Kernels& kernels = parts_.kernels();
+  const nn::Queue queue = parts_.events.update_queue();
+  nn::Wait(kernels, queue, done);
+  const nn::QueueScope scope(kernels, queue);
+  ChunkParameters& parameters = parts_.ParametersOf(action);
+  TROUPE_RETURN_IF_ERROR(
+      last ? parameters.EndReduction(action.index)
+           : parameters.BeginReduction(action.index, action.round + 1));
+  const base::Event there = nn::Record(kernels, queue);
+  if (last) {
+    parts_.events.NoteReduced(action.chunk, action.index, there);
+  } else {
+    parts_.events.NoteSummed(action.chunk, action.index, there);
+  }
   return absl::OkStatus();
 }
 

@@ -64,7 +64,8 @@ class ReduceFindingsAction : public CollectiveAction {
                     const StepInFlight& step) const override;
 };
 
-// AR: reduces the gradients of a bucket over the replicas.
+// AR: reduces the gradients of a bucket over the replicas, as the bucket's
+// BucketReduction says: one collective for each of its rounds.
 class ReduceBucketAction : public CollectiveAction {
  public:
   using CollectiveAction::CollectiveAction;
@@ -76,6 +77,11 @@ class ReduceBucketAction : public CollectiveAction {
       const pipeline::Action& action, StepInFlight& step) override;
   base::Event Ready(const pipeline::Action& action,
                     const StepInFlight& step) const override;
+
+ private:
+  // Begins the next round, or ends the reduction after its `last` one.
+  absl::Status EndRound(const pipeline::Action& action, bool last,
+                        const base::Event& done);
 };
 
 // RU: does the same and updates the bucket, in one pass over memory.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/hooks/gathered_reduction.h"
 #include "actors/job.h"
 #include "actors/sim/simulation.h"
 #include "base/cuda/emulated/emulated_nccl.h"
@@ -75,6 +76,15 @@ TEST(NcclJobTest, TheTreeIsThereForTheAsking) {
   outcome = SimulatedOnGpus(EmulatedLeNetJob("cuda:0", 2, 1), 1);
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.order, "tree");
+}
+
+// A reduction in two rounds: work of the device between the collectives.
+TEST(NcclJobTest, AHookHasRounds) {
+  for (const int pp : {1, 2}) {
+    JobSpec spec = EmulatedLeNetJob("cuda", 2, pp);
+    spec.hook = GatherIn(nn::DType::kBF16);
+    ExpectTheSameBits(spec, 5);
+  }
 }
 
 TEST(NcclJobTest, GradientsAreRegistered) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/hooks/gathered_reduction.h"
 #include "actors/inference/export_model.h"
 #include "actors/job.h"
 #include "base/file_system.h"
@@ -203,19 +204,20 @@ TEST(TiedJobTest, AFrozenTableIsNotSummed) {
 }
 
 // Gradients are summed over stages in their own dtype, then over replicas in
-// that of reductions; also if the next step overlaps.
+// that of reductions or by a hook; also if the next step overlaps.
 TEST(TiedJobTest, ReplicasAreSummedBehindStages) {
-  for (const bool rounded : {false, true}) {
+  for (const std::string reduced : {"", "in bf16", "by a hook"}) {
     JobSpec spec = GptJob(/*steps=*/4);
     spec.plan.cross_step = true;
     spec.plan.inline_bytes = 0;
-    if (rounded) spec.plan.reduction_dtype = nn::DType::kBF16;
+    if (reduced == "in bf16") spec.plan.reduction_dtype = nn::DType::kBF16;
+    if (reduced == "by a hook") spec.hook = GatherIn(nn::DType::kBF16);
     const Reports flat = ReportsOf(LaidOut(spec, {"", 2, 1, {}}));
     for (Layout layout : Pipelines()) {
       if (layout.pp != 2) continue;
       layout.dp = 2;
       EXPECT_EQ(ReportsOf(LaidOut(spec, layout)).losses(), flat.losses())
-          << layout.schedule << (rounded ? ", in bf16" : "");
+          << layout.schedule << " " << reduced;
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "actors/hooks/gathered_reduction.h"
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
 #include "tests/actors/sim/small_job.h"
@@ -20,7 +21,8 @@ using Events = std::vector<TraceEvent>;
 // A correct run of two ranks and two steps, of which a test edits the events.
 class RecorderTest : public testing::Test {
  protected:
-  RecorderTest() : simulation_(SmallJob({/*ranks=*/2}), {}) {
+  RecorderTest() : RecorderTest(SmallJob({/*ranks=*/2})) {}
+  explicit RecorderTest(const JobSpec& spec) : simulation_(spec, {}) {
     EXPECT_TRUE(simulation_.Run().ok());
     events_ = simulation_.recorder().events();
   }
@@ -119,6 +121,48 @@ TEST_F(RecorderTest, ABucketThatIsLaunchedTwice) {
   const TraceEvent again = *Launched(0);
   events_.insert(Launched(0), again);
   ExpectBroken("not launched exactly once");
+}
+
+// A run whose reductions have two rounds.
+class RoundsRecorderTest : public RecorderTest {
+ protected:
+  RoundsRecorderTest()
+      : RecorderTest([] {
+          JobSpec spec = SmallJob({/*ranks=*/2});
+          spec.hook = GatherIn(nn::DType::kBF16);
+          return spec;
+        }()) {}
+
+  // Returns the first event of round 1 of bucket 0, after that of round 0.
+  Events::iterator Second(TracePhase phase) {
+    const auto first = Find(TraceKind::kCollective, phase, 0);
+    return std::find_if(first, events_.end(), [&](const TraceEvent& e) {
+      return e.rank == 1 && e.step == 1 && e.phase == phase &&
+             e.name == "AR0.1";
+    });
+  }
+};
+
+TEST_F(RoundsRecorderTest, ASoundRunIsSound) { EXPECT_EQ(Verdict(), ""); }
+
+TEST_F(RoundsRecorderTest, ARoundBeforeTheEndOfTheOneBefore) {
+  MoveBefore(Reduced(0), Second(TracePhase::kBegin));
+  ExpectBroken("launched before the round before it had ended");
+}
+
+TEST_F(RoundsRecorderTest, AnotherRoundThanTheNext) {
+  Launched(0)->name = "AR0.1";
+  ExpectBroken("launched out of the order of its rounds");
+}
+
+TEST_F(RoundsRecorderTest, ARoundThatIsLeftOut) {
+  events_.erase(Second(TracePhase::kBegin));
+  ExpectBroken("not launched exactly once in each round");
+}
+
+TEST_F(RoundsRecorderTest, AnUpdateBeforeTheLastRound) {
+  MoveBefore(Second(TracePhase::kEnd), Updated(0));
+  ExpectBroken("updated before its reduction was there");
 }
 
 TEST_F(RecorderTest, ABucketUpdatedBeforeItsReduction) {

@@ -176,6 +176,18 @@ TEST(Config, ReductionDType) {
   EXPECT_EQ(dtype("reduction_dtype = \"bf16\""), nn::DType::kBF16);
 }
 
+TEST(Config, Hook) {
+  const auto hook = [](const std::string& line) {
+    return Parsed(absl::StrCat(kShort, "[comm]\n", line)).job.hook.name;
+  };
+  EXPECT_EQ(hook(""), "");
+  EXPECT_EQ(hook("hook = \"none\""), "");
+  EXPECT_EQ(hook("hook = \"gather_bf16\""), "gather_bf16");
+  EXPECT_EQ(ErrorOf(kShort, {Set("comm.hook", "half")}),
+            "--set comm.hook: comm.hook = \"half\": must be one of \"none\", "
+            "\"gather_bf16\", \"gather_f16\"");
+}
+
 TEST(Config, Optimizer) {
   EXPECT_EQ(ErrorOf(kShort, {Set("optimizer.nesterov", "true")}),
             "--set optimizer.nesterov: optimizer.nesterov = true must have "

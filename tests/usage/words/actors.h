@@ -165,6 +165,15 @@ template <typename Actor, typename Message>
 void Send(const Actor& to, Message message);
 }  // namespace load_window_h
 
+namespace plain_reduction_h {
+extern const nn::Tensor grads;
+}
+
+namespace rounded_reduction_h {
+extern const GradientBucket bucket;
+extern const nn::Tensor grads;
+}  // namespace rounded_reduction_h
+
 namespace staged_copy_h {
 extern nn::Kernels& kernels;
 extern const nn::Shape shape;

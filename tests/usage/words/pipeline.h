@@ -14,6 +14,7 @@
 #include "pipeline/mesh.h"
 #include "pipeline/plan.h"
 #include "pipeline/schedule.h"
+#include "pipeline/table_index.h"
 
 namespace troupe::pipeline::usage {
 
@@ -22,7 +23,8 @@ extern const nn::ModelFactory factory;
 
 namespace action_rules_h {
 extern const Action action;
-}
+extern const TableIndex index;
+}  // namespace action_rules_h
 
 namespace balance_h {
 using nn::Device;

@@ -25,6 +25,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "actors/hooks/hooks.h"
+#include "actors/spec/bucket_reduction.h"
 #include "base/field_error.h"
 #include "nn/optim/lr_schedule.h"
 #include "nn/tensor/device.h"
@@ -214,6 +216,20 @@ struct FieldAs<std::optional<nn::DType>> {
       return absl::OkStatus();
     }
     return FieldAs<nn::DType>::Set(value, field.emplace());
+  }
+};
+
+template <>
+struct FieldAs<actors::CommunicationHook> {
+  using Value = std::string;
+  static Value Get(const actors::CommunicationHook& field) {
+    return field.name.empty() ? actors::kNoHook : field.name;
+  }
+  static absl::Status Set(const Value& value,
+                          actors::CommunicationHook& field) {
+    absl::StatusOr<actors::CommunicationHook> hook = actors::HookNamed(value);
+    if (hook.ok()) field = *std::move(hook);
+    return hook.status();
   }
 };
 

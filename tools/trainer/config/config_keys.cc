@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "actors/hooks/hooks.h"
 #include "actors/spec/job_spec.h"
 #include "base/field_error.h"
 #include "comm/connect/transports.h"
@@ -284,6 +285,13 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "What gradients are while ranks add them up: each sum of two is rounded "
      "to it. \"auto\" is what they are on a rank, train.precision.",
      "\"bf16\""},
+    {"comm.hook", Field<&C::job, &JobSpec::hook>(), OneOf(actors::HookNames),
+     "What ranks do in place of adding up gradients in one all-reduce. "
+     "\"gather_bf16\", \"gather_f16\": each sum is rounded once, when it is "
+     "complete, and is sent in 16 bits; of f32, three quarters of the bytes "
+     "travel. comm.reduction_dtype sends half of them, and rounds each sum of "
+     "two.",
+     "\"gather_bf16\""},
     {"comm.timeout_s", Field<&C::job, &JobSpec::timeout>(), KeyRule{0.001, 1e9},
      "Seconds without progress after which the run fails.", "60"},
 };

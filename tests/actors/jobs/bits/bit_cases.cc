@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "actors/hooks/gathered_reduction.h"
 #include "base/check.h"
 #include "nn/models/models.h"
 #include "nn/modules/batch_norm.h"
@@ -69,6 +70,8 @@ void Evaluate(JobSpec& spec) {
 void ReduceInBF16(JobSpec& spec) {
   spec.plan.reduction_dtype = nn::DType::kBF16;
 }
+
+void GatherInBF16(JobSpec& spec) { spec.hook = GatherIn(nn::DType::kBF16); }
 
 void UseLamb(JobSpec& spec) {
   spec.optimizer = [] {
@@ -245,6 +248,8 @@ void AddOptimizers(Cases& cases) {
 void AddDTypes(Cases& cases) {
   Add(cases, "lenet dp=3 reduced in bf16", LeNetJob(3, 1), ReduceInBF16);
   Add(cases, "gpt dp=2 pp=2 reduced in bf16", GptJob(2, 2), ReduceInBF16);
+  Add(cases, "lenet dp=3 gathered in bf16", LeNetJob(3, 1), GatherInBF16);
+  Add(cases, "gpt dp=2 pp=2 gathered in bf16", GptJob(2, 2), GatherInBF16);
   Add(cases, "lenet dp=2 bf16", LeNetJob(2, 1), TrainInBF16);
   JobSpec inline_job = LeNetJob(2, 1);
   ReduceInline(inline_job);

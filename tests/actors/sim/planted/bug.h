@@ -21,6 +21,10 @@ enum class Bug {
   kAnotherBucketIsReduced,
   kBucketIsReleasedWhenReady,
   kMicroBatchWithoutLoss,
+  // Reductions in several rounds: actors/engine/dispatcher.cc,
+  // actions/reductions.cc.
+  kFirstRoundIsTheLast,
+  kSumIsNotTaken,
   // Steps that overlap: actors/engine/dispatcher.cc.
   kForwardDoesNotWait,
   kTailTakesTheNextScalars,

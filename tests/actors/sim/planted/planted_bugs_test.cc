@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/hooks/gathered_reduction.h"
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
 #include "nn/modules/batch_norm.h"
@@ -23,6 +24,13 @@ namespace troupe::actors {
 namespace {
 
 JobSpec Launched() { return SmallJob({/*ranks=*/3, Numbers::kFloat, 3}); }
+
+// Returns a job that reduces in two rounds.
+JobSpec Gathered() {
+  JobSpec spec = Launched();
+  spec.hook = GatherIn(nn::DType::kBF16);
+  return spec;
+}
 
 // Returns a job whose buckets have several chunks each.
 JobSpec Wide() {
@@ -137,6 +145,9 @@ constexpr Case kCases[] = {
                 "updated before its reduction was there"),
     TROUPE_CASE(BucketIsReleasedWhenReady, Exact, "the runs differ after"),
     TROUPE_CASE(MicroBatchWithoutLoss, Launched, "the runs differ after"),
+    TROUPE_CASE(FirstRoundIsTheLast, Gathered,
+                "updated before its reduction was there"),
+    TROUPE_CASE(SumIsNotTaken, Gathered, "differ after step 1"),
     TROUPE_CASE(ForwardDoesNotWait, Across, "differ after"),
     TROUPE_CASE(TailTakesTheNextScalars, AcrossWithSchedule, "differ after"),
     TROUPE_CASE(ReductionsCountedOverSteps, SkippingSteps,

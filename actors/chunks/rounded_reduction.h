@@ -1,0 +1,61 @@
+// Reduces a bucket in another dtype than its gradients have
+// (pipeline::ReductionChoices::reduction_dtype): they are rounded to it, and so
+// is each sum of two.
+//
+//   TROUPE_ASSIGN_OR_RETURN(
+//       auto reduction, RoundedReduction::Create(bucket, nn::DType::kBF16));
+//   TROUPE_RETURN_IF_ERROR(reduction->Begin(/*round=*/0, grads));
+//   comm->RunInline(*reduction->Exchange(/*round=*/0, grads), timeout);
+//   TROUPE_RETURN_IF_ERROR(reduction->End(grads));
+//
+// Threads: see BucketReduction.
+
+#ifndef ACTORS_CHUNKS_ROUNDED_REDUCTION_H_
+#define ACTORS_CHUNKS_ROUNDED_REDUCTION_H_
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/spec/bucket_reduction.h"
+#include "comm/communicator.h"
+#include "nn/kernels/kernels.h"
+#include "nn/tensor/dtype.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::actors {
+
+class RoundedReduction : public BucketReduction {
+ public:
+  //   kResourceExhausted: there is no memory for the rounded gradients.
+  static absl::StatusOr<std::unique_ptr<BucketReduction>> Create(
+      const GradientBucket& bucket, nn::DType dtype);
+
+  absl::Status Begin(int, const nn::Tensor& grads) override {
+    return kernels_->Copy(grads, rounded_);
+  }
+  std::optional<comm::Collective> Exchange(int,
+                                           const nn::Tensor&) const override {
+    return comm::AllReduce(comm::ReduceOp::kSum, rounded_);
+  }
+  absl::Status End(nn::Tensor grads) override {
+    return kernels_->Copy(rounded_, grads);
+  }
+  void AddRanges(std::vector<nn::Tensor>& ranges) const override {
+    ranges.push_back(rounded_);
+  }
+
+ private:
+  RoundedReduction(nn::Kernels* kernels, nn::Tensor rounded)
+      : kernels_(kernels), rounded_(std::move(rounded)) {}
+
+  nn::Kernels* const kernels_;
+  nn::Tensor rounded_;  // [elems]
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHUNKS_ROUNDED_REDUCTION_H_
