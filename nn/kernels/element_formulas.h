@@ -10,7 +10,9 @@
 //
 //     using Number = ...;                    with the operators + - * /
 //     Number Set(float p);                   called on the host
-//     Number Exp(Number x);                  and Log, SquareRoot, Tanh, Sigmoid
+//     Number Exp(Number x);                  and Log, SquareRoot, Tanh,
+//                                            Sigmoid, Sine, Cosine, Magnitude
+//     Number Power(Number x, Number p);      x^p; p is the same in all lanes
 //     Number Negative(Number x);             -x
 //     Number MultiplyAdd(a, b, c);           a b + c, rounded once or twice
 //     Number SquareAdd(x, float a, float c); a x^2 + c, in any order
@@ -139,6 +141,72 @@ struct TanhFormula {
   }
 };
 
+// The factor 2 is with dy, so that a large x does not overflow.
+template <typename Math, typename N = typename Math::Number>
+struct SquareFormula {
+  TROUPE_FORMULA N At(N x) const { return x * x; }
+  TROUPE_FORMULA N Slope(N x, N dy) const { return x * (dy + dy); }
+};
+
+template <typename Math, typename N = typename Math::Number>
+struct RsqrtFormula {
+  TROUPE_FORMULA N At(N x) const { return 1.0f / Math::SquareRoot(x); }
+  TROUPE_FORMULA N Slope(N y, N dy) const { return dy * (-0.5f * (y * y * y)); }
+};
+
+template <typename Math, typename N = typename Math::Number>
+struct PowerFormula {
+  N p, one_less;
+  TROUPE_FORMULA N At(N x) const { return Math::Power(x, p); }
+  TROUPE_FORMULA N Slope(N x, N dy) const {
+    return dy * (p * Math::Power(x, one_less));
+  }
+};
+
+template <typename Math, typename N = typename Math::Number>
+struct AbsoluteFormula {
+  N zero;
+  TROUPE_FORMULA N At(N x) const { return Math::Magnitude(x); }
+  TROUPE_FORMULA N Slope(N x, N dy) const {
+    const N below =
+        Math::IfPositive(Math::Negative(x), Math::Negative(dy), zero);
+    return Math::IfPositive(x, dy, below);
+  }
+};
+
+template <typename Math, typename N = typename Math::Number>
+struct SineFormula {
+  TROUPE_FORMULA N At(N x) const { return Math::Sine(x); }
+  TROUPE_FORMULA N Slope(N x, N dy) const { return dy * Math::Cosine(x); }
+};
+
+template <typename Math, typename N = typename Math::Number>
+struct CosineFormula {
+  TROUPE_FORMULA N At(N x) const { return Math::Cosine(x); }
+  TROUPE_FORMULA N Slope(N x, N dy) const {
+    return Math::Negative(dy * Math::Sine(x));
+  }
+};
+
+// NaN stays NaN, and has no gradient: no comparison with it holds.
+template <typename Math, typename N = typename Math::Number>
+struct AtLeastFormula {
+  N p, zero;
+  TROUPE_FORMULA N At(N x) const { return Math::IfPositive(p - x, p, x); }
+  TROUPE_FORMULA N Slope(N x, N dy) const {
+    return Math::IfPositive(x - p, dy, zero);
+  }
+};
+
+template <typename Math, typename N = typename Math::Number>
+struct AtMostFormula {
+  N p, zero;
+  TROUPE_FORMULA N At(N x) const { return Math::IfPositive(x - p, p, x); }
+  TROUPE_FORMULA N Slope(N x, N dy) const {
+    return Math::IfPositive(p - x, dy, zero);
+  }
+};
+
 // Calls run(function) with the formula of `f`, whose parameter is `p`.
 template <typename Math, typename Run>
 inline __attribute__((always_inline)) void WithUnary(UnaryFunction f, float p,
@@ -168,6 +236,22 @@ inline __attribute__((always_inline)) void WithUnary(UnaryFunction f, float p,
       return run(SigmoidFormula<Math>{});
     case UnaryFunction::kTanh:
       return run(TanhFormula<Math>{});
+    case UnaryFunction::kSquare:
+      return run(SquareFormula<Math>{});
+    case UnaryFunction::kRsqrt:
+      return run(RsqrtFormula<Math>{});
+    case UnaryFunction::kPower:
+      return run(PowerFormula<Math>{Math::Set(p), Math::Set(p - 1.0f)});
+    case UnaryFunction::kAbsolute:
+      return run(AbsoluteFormula<Math>{Math::Set(0)});
+    case UnaryFunction::kSine:
+      return run(SineFormula<Math>{});
+    case UnaryFunction::kCosine:
+      return run(CosineFormula<Math>{});
+    case UnaryFunction::kAtLeast:
+      return run(AtLeastFormula<Math>{Math::Set(p), Math::Set(0)});
+    case UnaryFunction::kAtMost:
+      return run(AtMostFormula<Math>{Math::Set(p), Math::Set(0)});
   }
 }
 
@@ -201,6 +285,20 @@ struct DivideFormula {
   }
 };
 
+struct EqualFormula {
+  template <typename N>
+  TROUPE_FORMULA N operator()(N a, N b) const {
+    return a == b ? N{} + 1.0f : N{};
+  }
+};
+
+struct KeepFormula {
+  template <typename N>
+  TROUPE_FORMULA N operator()(N a, N b) const {
+    return b != 0.0f ? a : N{};
+  }
+};
+
 // Calls run(function) with the formula of `f`.
 template <typename Run>
 inline __attribute__((always_inline)) void WithBinary(BinaryFunction f,
@@ -214,6 +312,10 @@ inline __attribute__((always_inline)) void WithBinary(BinaryFunction f,
       return run(MultiplyFormula{});
     case BinaryFunction::kDivide:
       return run(DivideFormula{});
+    case BinaryFunction::kEqual:
+      return run(EqualFormula{});
+    case BinaryFunction::kKeep:
+      return run(KeepFormula{});
   }
 }
 

@@ -33,12 +33,21 @@ enum class UnaryFunction : std::uint8_t {
   kSilu,       // x Sigma(x)
   kSigmoid,    // 1 / (1 + e^-x)
   kTanh,       //
+  kSquare,     // x^2
+  kRsqrt,      // 1 / the square root of x
+  kPower,      // x^p; NaN for x < 0 unless p is an integer
+  kAbsolute,   // |x|, whose derivative at 0 is 0
+  kSine,       //
+  kCosine,     //
+  kAtLeast,    // the larger of x and p; the derivative at p is 0
+  kAtMost,     // the smaller of x and p; the derivative at p is 0
 };
 
 // Whether f' is computed from y = f(x), not from x.
 constexpr bool SavesOutput(UnaryFunction f) {
   return f == UnaryFunction::kExp || f == UnaryFunction::kSqrt ||
-         f == UnaryFunction::kSigmoid || f == UnaryFunction::kTanh;
+         f == UnaryFunction::kSigmoid || f == UnaryFunction::kTanh ||
+         f == UnaryFunction::kRsqrt;
 }
 
 // y = f(a, b).
@@ -46,7 +55,9 @@ enum class BinaryFunction : std::uint8_t {
   kAdd,
   kSubtract,
   kMultiply,
-  kDivide
+  kDivide,
+  kEqual,  // a == b ? 1 : 0
+  kKeep,   // b != 0 ? a : 0: a mask b, which removes infinities and NaN, too
 };
 
 // The loss of a pair of elements, a prediction x and its target t, with numbers

@@ -1,4 +1,4 @@
-// Kernels of sums over axes.
+// Kernels of sums over axes, and of largest and smallest elements.
 //
 //   status = kernels.SumAxes(x, /*divisor=*/H * W, y);   // means of images:
 //       // x[N, H, W, C], y[N, 1, 1, C]
@@ -19,10 +19,19 @@ struct ReductionKernels {
   // are 0.
   Op<absl::Status(In x, double divisor, Out y)> SumAxes{"SumAxes"};
 
+  // y[O, I] = the largest (or smallest) elements of x[O, K, I] over K > 0, and
+  // index[O, I], i64, where each is: the first of equal ones. A NaN counts as
+  // larger, and smaller, than any number, as in PyTorch.
+  Op<absl::Status(bool largest, In x, Out y, FixedOut index)> ExtremeOfAxis{
+      "ExtremeOfAxis"};
+  // y[O, K, I] = x[O, I] at index[O, I] along K, and 0 elsewhere; index i64. An
+  // index outside [0, K) places nothing.
+  Op<absl::Status(In x, FixedIn index, Out y)> PlaceAlongAxis{"PlaceAlongAxis"};
+
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = ReductionKernels;
-    VisitOps<K>(visit, &K::SumAxes);
+    VisitOps<K>(visit, &K::SumAxes, &K::ExtremeOfAxis, &K::PlaceAlongAxis);
   }
 };
 

@@ -1,5 +1,6 @@
 #include "nn/ops/arithmetic.h"
 
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -132,6 +133,50 @@ Tensor Log(Context& ctx, const Tensor& x) {
 
 Tensor Sqrt(Context& ctx, const Tensor& x) {
   return Unary(ctx, "sqrt", UnaryFunction::kSqrt, 0, x);
+}
+
+Tensor Square(Context& ctx, const Tensor& x) {
+  return Unary(ctx, "square", UnaryFunction::kSquare, 0, x);
+}
+
+Tensor Rsqrt(Context& ctx, const Tensor& x) {
+  return Unary(ctx, "rsqrt", UnaryFunction::kRsqrt, 0, x);
+}
+
+Tensor Abs(Context& ctx, const Tensor& x) {
+  return Unary(ctx, "abs", UnaryFunction::kAbsolute, 0, x);
+}
+
+Tensor Sin(Context& ctx, const Tensor& x) {
+  return Unary(ctx, "sin", UnaryFunction::kSine, 0, x);
+}
+
+Tensor Cos(Context& ctx, const Tensor& x) {
+  return Unary(ctx, "cos", UnaryFunction::kCosine, 0, x);
+}
+
+Tensor Pow(Context& ctx, const Tensor& x, double p) {
+  if (p == 2) return Square(ctx, x);
+  if (p == 0.5) return Sqrt(ctx, x);
+  if (p == -0.5) return Rsqrt(ctx, x);
+  // 0 x^-1 in the derivative would be NaN at 0.
+  const Tensor& base = p == 0 ? x.Detached() : x;
+  return Unary(ctx, "pow", UnaryFunction::kPower, p, base);
+}
+
+Tensor Clamp(Context& ctx, const Tensor& x, double low, double high) {
+  if (!ctx.ok()) return Tensor();
+  if (!(low <= high)) {
+    return BadShapes(ctx, "clamp takes low <= high, got ", low, " and ", high);
+  }
+  Tensor y = x;
+  if (!std::isinf(low)) {
+    y = Unary(ctx, "clamp", UnaryFunction::kAtLeast, low, y);
+  }
+  if (!std::isinf(high)) {
+    y = Unary(ctx, "clamp", UnaryFunction::kAtMost, high, y);
+  }
+  return y;
 }
 
 Tensor Scale(Context& ctx, const Tensor& x, double factor) {

@@ -30,6 +30,19 @@ Tensor Neg(Context& ctx, const Tensor& x);
 Tensor Exp(Context& ctx, const Tensor& x);
 Tensor Log(Context& ctx, const Tensor& x);
 Tensor Sqrt(Context& ctx, const Tensor& x);
+Tensor Square(Context& ctx, const Tensor& x);  // x^2
+Tensor Rsqrt(Context& ctx, const Tensor& x);   // 1 / the square root of x
+Tensor Abs(Context& ctx, const Tensor& x);     // its derivative at 0 is 0
+Tensor Sin(Context& ctx, const Tensor& x);
+Tensor Cos(Context& ctx, const Tensor& x);
+
+// x^p. For x < 0 it is NaN unless p is an integer. x^0 is 1, a constant.
+Tensor Pow(Context& ctx, const Tensor& x, double p);
+
+// The nearest number to x in [low, high]; an infinity is no limit. The gradient
+// is that of x inside, and 0 outside and at the limits (as in PyTorch 2.15).
+// kInvalidArgument: low > high, or a NaN.
+Tensor Clamp(Context& ctx, const Tensor& x, double low, double high);
 
 // factor x and x + value, for a constant.
 Tensor Scale(Context& ctx, const Tensor& x, double factor);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "nn/ops/axis_part.h"
 #include "nn/ops/op_util.h"
+#include "nn/ops/reshape.h"
 
 namespace troupe::nn::ops {
 namespace {
@@ -70,6 +71,11 @@ absl::Status CopyAll(Kernels& kernels, absl::Span<const Tensor> xs, int axis,
   return absl::OkStatus();
 }
 
+std::string StrAll(absl::Span<const Tensor> xs) {
+  return absl::StrJoin(
+      xs, ", ", [](std::string* out, const Tensor& x) { out->append(Str(x)); });
+}
+
 }  // namespace
 
 Tensor Concat(Context& ctx, absl::Span<const Tensor> xs, int given_axis) {
@@ -80,11 +86,7 @@ Tensor Concat(Context& ctx, absl::Span<const Tensor> xs, int given_axis) {
   if (!fit) {
     return BadShapes(
         ctx, "concat takes tensors of one dtype that differ along axis ",
-        given_axis, " only, got {",
-        absl::StrJoin(
-            xs, ", ",
-            [](std::string* out, const Tensor& x) { out->append(Str(x)); }),
-        "}");
+        given_axis, " only, got {", StrAll(xs), "}");
   }
   Shape shape = xs[0].shape();
   std::int64_t extent = 0;
@@ -99,6 +101,31 @@ Tensor Concat(Context& ctx, absl::Span<const Tensor> xs, int given_axis) {
     for (const Tensor& x : xs) shapes.push_back(x.shape());
     return std::make_unique<ConcatNode>(axis, std::move(shapes));
   });
+}
+
+Tensor Stack(Context& ctx, absl::Span<const Tensor> xs, int given_axis) {
+  if (!ctx.ok()) return Tensor();
+  const int rank = xs.empty() ? 0 : xs[0].shape().rank() + 1;
+  const int axis = given_axis < 0 ? given_axis + rank : given_axis;
+  bool fit = axis >= 0 && axis < rank && rank <= Shape::kMaxRank;
+  for (const Tensor& x : xs) {
+    fit = fit && x.defined() && x.shape() == xs[0].shape() &&
+          x.dtype() == xs[0].dtype();
+  }
+  if (!fit) {
+    return BadShapes(ctx,
+                     "stack takes tensors of one shape and dtype, and an axis "
+                     "of the result, got {",
+                     StrAll(xs), "} and ", given_axis);
+  }
+  const absl::Span<const std::int64_t> dims = xs[0].shape().dims();
+  std::vector<std::int64_t> extents(dims.begin(), dims.end());
+  extents.insert(extents.begin() + axis, 1);
+  std::vector<Tensor> parts;
+  for (const Tensor& x : xs) {
+    parts.push_back(Reshape(ctx, x, Shape(extents)));
+  }
+  return Concat(ctx, parts, axis);
 }
 
 }  // namespace troupe::nn::ops

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "nn/ops/arithmetic.h"
 #include "nn/ops/broadcast.h"
 #include "nn/ops/op_util.h"
 
@@ -109,6 +110,15 @@ Tensor Sum(Context& ctx, const Tensor& x, absl::Span<const int> axes,
 Tensor Mean(Context& ctx, const Tensor& x, absl::Span<const int> axes,
             bool keep_dims) {
   return Reduce(ctx, "mean", /*mean=*/true, x, axes, keep_dims);
+}
+
+Tensor Variance(Context& ctx, const Tensor& x, absl::Span<const int> axes,
+                int correction, bool keep_dims) {
+  const Tensor mean = Mean(ctx, x, axes, /*keep_dims=*/true);
+  if (!ctx.ok()) return Tensor();
+  const Tensor squares = Square(ctx, Sub(ctx, x, mean));
+  const double divisor = TermsOf(x.shape(), mean.shape()) - correction;
+  return Scale(ctx, Sum(ctx, squares, axes, keep_dims), 1 / divisor);
 }
 
 }  // namespace troupe::nn::ops

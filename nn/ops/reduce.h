@@ -1,4 +1,4 @@
-// Sums and means over axes.
+// Sums, means and variances over axes.
 //
 //   Tensor pooled = ops::Mean(ctx, images, {1, 2});  // [N, H, W, C] to [N, C]
 //   Tensor total = ops::Sum(ctx, x);                 // all axes, a scalar []
@@ -23,6 +23,13 @@ Tensor Sum(Context& ctx, const Tensor& x, absl::Span<const int> axes = {},
            bool keep_dims = false);
 Tensor Mean(Context& ctx, const Tensor& x, absl::Span<const int> axes = {},
             bool keep_dims = false);
+
+// The sum of the squared distances from the mean, divided by the number of
+// elements less `correction`: 1 for the estimate from a sample (PyTorch's
+// default), 0 for the variance of the elements themselves. Made of the ops
+// above: two passes, so nothing cancels.
+Tensor Variance(Context& ctx, const Tensor& x, absl::Span<const int> axes = {},
+                int correction = 1, bool keep_dims = false);
 
 }  // namespace troupe::nn::ops
 

@@ -1,5 +1,5 @@
-// Functions of a vector of f32: exponential, logarithm, tanh, sigmoid, and the
-// distribution function of the normal distribution.
+// Functions of a vector of f32: exponential, logarithm, power, tanh, sigmoid,
+// sine, cosine, and the distribution function of the normal distribution.
 //
 //   Vec y = Times(x, Sigmoid(x));                            // SiLU
 //   const NormalValues normal = NormalOf(x);
@@ -7,8 +7,9 @@
 //
 // A result differs from the exact one by at most four units in the last place
 // for every x (functions_test.cc), for the normal distribution by six; results
-// below 2^-120 lose bits. NaN stays NaN.
-// The coefficients of Exp, Log and Tanh are those of Cephes (Moshier, 1992).
+// below 2^-120 lose bits. NaN stays NaN. Power has its own note.
+// The coefficients of Exp, Log, Tanh, Sine and Cosine are those of Cephes
+// (Moshier, 1992).
 
 #ifndef NN_KERNELS_CPU_FUNCTIONS_H_
 #define NN_KERNELS_CPU_FUNCTIONS_H_
@@ -82,8 +83,14 @@ TROUPE_INLINE Vec WithSignOf(Vec x, Vec magnitude) {
   return BitCast<Vec>(BitCast<Ints>(magnitude) | sign);
 }
 
-// Returns ln x for finite x > 0.
-TROUPE_INLINE Vec LogOfPositive(Vec x) {
+// ln x = 0.693359375 e + rest, for an integer e; the product is exact.
+struct Logarithm {
+  Vec e, rest;
+};
+constexpr float kLogOfTwo = 0.693359375f;
+
+// For finite x > 0.
+TROUPE_INLINE Logarithm LogarithmOf(Vec x) {
   using Ints = Vector<std::int32_t>;
   const Truth tiny = Greater(Set(0x1p-126f), x);
   x = Choose(tiny, Times(x, Set(0x1p23f)), x);
@@ -107,7 +114,13 @@ TROUPE_INLINE Vec LogOfPositive(Vec x) {
   y = Times(Times(y, r), square);
   y = Fma(e, Set(-2.12194440e-4f), y);
   y = Fma(square, Set(-0.5f), y);
-  return Fma(e, Set(0.693359375f), Plus(r, y));
+  return {e, Plus(r, y)};
+}
+
+// Returns ln x for finite x > 0.
+TROUPE_INLINE Vec LogOfPositive(Vec x) {
+  const Logarithm log = LogarithmOf(x);
+  return Fma(log.e, Set(kLogOfTwo), log.rest);
 }
 
 // Returns ln x: minus infinity at 0, NaN below.
@@ -117,6 +130,108 @@ TROUPE_INLINE Vec Log(Vec x) {
   y = Choose(GreaterOrNan(x, Zero()), y, Set(-kInfinity));
   y = Choose(Greater(Zero(), x), Set(__builtin_nanf("")), y);
   return Choose(Greater(Set(kInfinity), x), y, x);
+}
+
+// Returns x^p; all lanes of p are equal. p ln x is kept in two parts, since e^
+// amplifies its error: within four units of the last place for |p| <= 4, and
+// |p| units beyond.
+TROUPE_INLINE Vec Power(Vec x, Vec p) {
+  const float power = p[0];
+  const bool whole = power == __builtin_truncf(power);
+  const float half = 0.5f * power;
+  const bool odd = whole && half != __builtin_truncf(half);
+  const Vec magnitude = Magnitude(x), infinity = Set(kInfinity);
+  const Logarithm log = LogarithmOf(magnitude);
+  const Vec big = Times(log.e, Set(kLogOfTwo));
+  const Vec product = Times(p, big);
+  const Vec lost = Fma(p, big, Minus(Zero(), product));
+  const Vec rest = Times(p, log.rest);
+  const Vec rest_lost = Fma(p, log.rest, Minus(Zero(), rest));
+  const Vec sum = Plus(product, rest);
+  // The error of the sum (Knuth's two-sum).
+  const Vec part = Minus(sum, product);
+  const Vec error = Plus(Minus(product, Minus(sum, part)), Minus(rest, part));
+  Vec y = ExpOfSum(sum, Plus(error, Plus(lost, rest_lost)));
+  const Vec at_zero = Set(power > 0 ? 0.0f : kInfinity);
+  const Vec at_infinity = Set(power > 0 ? kInfinity : 0.0f);
+  y = Choose(Greater(magnitude, Zero()), y, at_zero);
+  y = Choose(Greater(infinity, magnitude), y, at_infinity);
+  if (odd) {
+    y = WithSignOf(x, y);
+  } else if (!whole) {
+    const Vec finite = Choose(Greater(infinity, magnitude), x, Zero());
+    y = Choose(Greater(Zero(), finite), Set(__builtin_nanf("")), y);
+  }
+  y = Choose(IsNan(x), x, y);
+  return power == 0 ? Set(1.0f) : y;
+}
+
+// An angle x = rest + quadrant pi / 2, with |rest| <= pi / 4 for |x| up to
+// kAngleMax.
+struct Angle {
+  Vec rest;
+  Vector<std::int32_t> quadrant;
+};
+constexpr float kAngleMax = 1048576.0f;
+
+// In f64, lane by lane: f32 has too few bits for the difference.
+TROUPE_INLINE Angle AngleOf(Vec x) {
+  constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
+  Angle angle;
+  for (int i = 0; i < kLanes; ++i) {
+    const double wide = x[i];
+    const double shifted = wide * 0.63661977236758134 + kRound;
+    const double n = shifted - kRound;
+    const double rest = wide - n * 1.5707963267948966;
+    angle.rest[i] = static_cast<float>(rest - n * 6.123233995736766e-17);
+    std::int64_t bits;
+    __builtin_memcpy(&bits, &shifted, sizeof(bits));
+    angle.quadrant[i] = static_cast<std::int32_t>(bits & 3);
+  }
+  return angle;
+}
+
+TROUPE_INLINE Vec SineOfRest(Vec r) {
+  const Vec square = Times(r, r);
+  Vec y = Set(-1.9515295891e-4f);
+  y = Fma(y, square, Set(8.3321608736e-3f));
+  y = Fma(y, square, Set(-1.6666654611e-1f));
+  return Fma(Times(y, square), r, r);
+}
+
+TROUPE_INLINE Vec CosineOfRest(Vec r) {
+  const Vec square = Times(r, r);
+  Vec y = Set(2.443315711809948e-5f);
+  y = Fma(y, square, Set(-1.388731625493765e-3f));
+  y = Fma(y, square, Set(4.166664568298827e-2f));
+  return Plus(Fma(square, Set(-0.5f), Set(1.0f)),
+              Times(y, Times(square, square)));
+}
+
+// Returns the sine of x, or of x + pi / 2 for `quarters` = 1. `exact` computes
+// the lanes whose angles are too large for AngleOf().
+template <typename Exact>
+TROUPE_INLINE Vec SineOf(Vec x, std::int32_t quarters, Exact exact) {
+  using Ints = Vector<std::int32_t>;
+  const Angle angle = AngleOf(x);
+  const Ints quadrant = angle.quadrant + quarters;
+  const Vec sine = SineOfRest(angle.rest), cosine = CosineOfRest(angle.rest);
+  const Ints swaps = (quadrant & 1) != 0;
+  const Vec y = swaps ? cosine : sine;
+  const Ints sign = (quadrant & 2) << 30;
+  Vec signed_y = BitCast<Vec>(BitCast<Ints>(y) ^ sign);
+  for (int i = 0; i < kLanes; ++i) {
+    if (__builtin_fabsf(x[i]) <= kAngleMax) continue;
+    signed_y[i] = static_cast<float>(exact(static_cast<double>(x[i])));
+  }
+  return signed_y;
+}
+
+TROUPE_INLINE Vec Sine(Vec x) {
+  return SineOf(x, 0, [](double angle) { return __builtin_sin(angle); });
+}
+TROUPE_INLINE Vec Cosine(Vec x) {
+  return SineOf(x, 1, [](double angle) { return __builtin_cos(angle); });
 }
 
 TROUPE_INLINE Vec Tanh(Vec x) {

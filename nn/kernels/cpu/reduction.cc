@@ -78,11 +78,63 @@ absl::Status SumAxes(CpuDevice& cpu, In x, double divisor, Tensor& y) {
   return absl::OkStatus();
 }
 
+// Returns whether `x` takes the place of `best`. No comparison with a NaN
+// holds, so that a NaN takes it from a number, and keeps it.
+template <bool kLargest>
+bool Beats(float x, float best) {
+  return kLargest ? !(x <= best) && best == best : !(x >= best) && best == best;
+}
+
+// Goes row by row through x[K, I]: all memory is read in its order.
+template <bool kLargest>
+void ExtremeOfRows(std::int64_t K, std::int64_t I, const float* x, float* y,
+                   std::int64_t* index) {
+  std::copy_n(x, I, y);
+  std::fill_n(index, I, std::int64_t{0});
+  for (std::int64_t k = 1; k < K; ++k) {
+    const float* const row = x + k * I;
+    for (std::int64_t i = 0; i < I; ++i) {
+      if (!Beats<kLargest>(row[i], y[i])) continue;
+      y[i] = row[i];
+      index[i] = k;
+    }
+  }
+}
+
+absl::Status ExtremeOfAxis(CpuDevice&, bool largest, In x, Tensor& y,
+                           const Tensor& index) {
+  const std::int64_t K = x.dim(1), I = x.dim(2);
+  for (std::int64_t o = 0; o < x.dim(0); ++o) {
+    const float* const from = x.data<float>() + o * K * I;
+    float* const to = y.data<float>() + o * I;
+    std::int64_t* const at = index.data<std::int64_t>() + o * I;
+    if (largest) {
+      ExtremeOfRows<true>(K, I, from, to, at);
+    } else {
+      ExtremeOfRows<false>(K, I, from, to, at);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlaceAlongAxis(CpuDevice&, In x, const Tensor& index, Tensor& y) {
+  const std::int64_t K = y.dim(1), I = y.dim(2);
+  std::fill_n(y.data<float>(), y.numel(), 0.0f);
+  for (std::int64_t at = 0; at < x.numel(); ++at) {
+    const std::int64_t k = index.data<std::int64_t>()[at];
+    if (k < 0 || k >= K) continue;
+    y.data<float>()[(at / I * K + k) * I + at % I] = x.data<float>()[at];
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 template <>
 void BindFamily(CpuDevice& cpu, ReductionKernels& ops) {
   BindF32<SumAxes>(cpu, ops.SumAxes);
+  BindF32<ExtremeOfAxis>(cpu, ops.ExtremeOfAxis);
+  BindF32<PlaceAlongAxis>(cpu, ops.PlaceAlongAxis);
 }
 
 }  // namespace troupe::nn::cpu

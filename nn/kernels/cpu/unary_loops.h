@@ -23,6 +23,10 @@ struct VectorMath {
   static TROUPE_INLINE Vec SquareRoot(Vec x) { return cpu::SquareRoot(x); }
   static TROUPE_INLINE Vec Tanh(Vec x) { return cpu::Tanh(x); }
   static TROUPE_INLINE Vec Sigmoid(Vec x) { return cpu::Sigmoid(x); }
+  static TROUPE_INLINE Vec Sine(Vec x) { return cpu::Sine(x); }
+  static TROUPE_INLINE Vec Cosine(Vec x) { return cpu::Cosine(x); }
+  static TROUPE_INLINE Vec Magnitude(Vec x) { return cpu::Magnitude(x); }
+  static TROUPE_INLINE Vec Power(Vec x, Vec p) { return cpu::Power(x, p); }
   static TROUPE_INLINE Vec Negative(Vec x) { return Times(x, Set(-1.0f)); }
   static TROUPE_INLINE Vec MultiplyAdd(Vec a, Vec b, Vec c) {
     return Fma(a, b, c);

@@ -186,11 +186,151 @@ struct SumAxes {
   }
 };
 
+// Returns whether `x` takes the place of `best`. A NaN takes it from a number,
+// and keeps it.
+__device__ __forceinline__ bool Beats(bool largest, float x, float best) {
+  if (best != best) return false;
+  return largest ? !(x <= best) : !(x >= best);
+}
+
+// A thread computes one output; threads side by side read adjacent elements if
+// inner > 1.
+template <typename T>
+struct ExtremeBody {
+  bool largest;
+  std::int64_t terms, inner;
+  const T* x;
+  T* y;
+  std::int64_t* index;
+
+  template <int kCount>
+  __device__ void At(std::int64_t at) const {
+    const T* const from = x + at / inner * terms * inner + at % inner;
+    std::int64_t best = 0;
+    float value = Widen(from[0]);
+    for (std::int64_t k = 1; k < terms; ++k) {
+      const float next = Widen(from[k * inner]);
+      if (!Beats(largest, next, value)) continue;
+      value = next;
+      best = k;
+    }
+    y[at] = from[best * inner];
+    index[at] = best;
+  }
+};
+
+// The candidate of a thread for the extreme of a row.
+struct Extreme {
+  float value;
+  std::int64_t index;  // negative: none
+};
+
+// A warp computes the extreme of adjacent terms.
+constexpr int kWarp = 32;
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    ExtremeOfRowsKernel(bool largest, std::int64_t rows, std::int64_t terms,
+                        const T* x, T* y, std::int64_t* index) {
+  constexpr int kWarps = kThreads / kWarp;
+  __shared__ Extreme found[kWarps][kWarp];
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
+  // All warps of a block run equally many rounds, so that all reach the
+  // barriers.
+  for (std::int64_t first = blockIdx.x * std::int64_t{kWarps}; first < rows;
+       first += step) {
+    const std::int64_t row = first + warp;
+    const T* const from = x + row * terms;
+    Extreme best{0, -1};
+    if (row < rows) {
+      for (std::int64_t k = lane; k < terms; k += kWarp) {
+        const float next = Widen(from[k]);
+        if (best.index >= 0 && !Beats(largest, next, best.value)) continue;
+        best = {next, k};
+      }
+    }
+    found[warp][lane] = best;
+    __syncthreads();
+    if (lane == 0 && row < rows) {
+      for (int other = 1; other < kWarp; ++other) {
+        const Extreme next = found[warp][other];
+        if (next.index < 0) continue;
+        const bool beats = Beats(largest, next.value, best.value);
+        const bool ties = !beats && !Beats(largest, best.value, next.value);
+        if (beats || (ties && next.index < best.index)) best = next;
+      }
+      y[row] = from[best.index];
+      index[row] = best.index;
+    }
+    __syncthreads();  // `found` may be overwritten
+  }
+}
+
+// Rows from this length on are shared among the threads of a warp.
+constexpr std::int64_t kSharedTermsMin = 64;
+
+struct ExtremeOfAxis {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, bool largest, In x, Tensor& y,
+                          const Tensor& index) {
+    const std::int64_t terms = x.dim(1), inner = x.dim(2), count = y.numel();
+    if (count == 0) return absl::OkStatus();
+    std::int64_t* const at = Data<std::int64_t>(index);
+    if (inner == 1 && terms >= kSharedTermsMin) {
+      base::LaunchShape shape;
+      constexpr std::int64_t kWarps = kThreads / kWarp;
+      shape.grid = dim3(static_cast<unsigned>(
+          std::min((count + kWarps - 1) / kWarps, kBlocksMax)));
+      shape.block = dim3(kThreads);
+      return base::Launch("ExtremeOfAxis.Rows", ExtremeOfRowsKernel<T>, shape,
+                          cuda.stream, largest, count, terms,
+                          static_cast<const T*>(Data<T>(x)), Data<T>(y), at);
+    }
+    const ExtremeBody<T> body{largest,    terms,      inner,
+                              Data<T>(x), Data<T>(y), at};
+    return ForEachElement<1>("ExtremeOfAxis", cuda.stream, count,
+                             /*aligned=*/false, body);
+  }
+};
+
+template <typename T>
+struct PlaceBody {
+  std::int64_t terms, inner;
+  const T* x;
+  const std::int64_t* index;
+  T* y;
+
+  template <int kCount>
+  __device__ void At(std::int64_t at) const {
+    const std::int64_t from = at / (terms * inner) * inner + at % inner;
+    if (index[from] == at / inner % terms) {
+      y[at] = x[from];
+    } else {
+      Round(0.0f, y[at]);
+    }
+  }
+};
+
+struct PlaceAlongAxis {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In x, const Tensor& index,
+                          Tensor& y) {
+    const PlaceBody<T> body{y.dim(1), y.dim(2), Data<T>(x),
+                            Data<std::int64_t>(index), Data<T>(y)};
+    return ForEachElement<1>("PlaceAlongAxis", cuda.stream, y.numel(),
+                             /*aligned=*/false, body);
+  }
+};
+
 }  // namespace
 
 template <>
 void BindFamily(ReductionKernels& ops, CudaOps* state) {
   BindFloating<SumAxes>(ops.SumAxes, state);
+  BindFloating<ExtremeOfAxis>(ops.ExtremeOfAxis, state);
+  BindFloating<PlaceAlongAxis>(ops.PlaceAlongAxis, state);
 }
 
 }  // namespace troupe::nn::cuda

@@ -24,6 +24,10 @@ struct FloatMath {
   static __device__ float SquareRoot(float x) { return sqrtf(x); }
   static __device__ float Tanh(float x) { return tanhf(x); }
   static __device__ float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
+  static __device__ float Sine(float x) { return sinf(x); }
+  static __device__ float Cosine(float x) { return cosf(x); }
+  static __device__ float Magnitude(float x) { return fabsf(x); }
+  static __device__ float Power(float x, float p) { return powf(x, p); }
   static __device__ float Negative(float x) { return -x; }
   static __device__ float MultiplyAdd(float a, float b, float c) {
     return c + a * b;

@@ -18,6 +18,10 @@ double ValueOf(BinaryFunction f, double a, double b) {
       return a * b;
     case BinaryFunction::kDivide:
       return a / b;
+    case BinaryFunction::kEqual:
+      return a == b ? 1 : 0;
+    case BinaryFunction::kKeep:
+      return b != 0 ? a : 0;
   }
   return std::nan("");
 }

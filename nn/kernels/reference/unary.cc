@@ -52,6 +52,22 @@ double ValueAt(UnaryFunction f, double p, double x) {
       return Sigmoid(x);
     case UnaryFunction::kTanh:
       return std::tanh(x);
+    case UnaryFunction::kSquare:
+      return x * x;
+    case UnaryFunction::kRsqrt:
+      return 1 / std::sqrt(x);
+    case UnaryFunction::kPower:
+      return std::pow(x, p);
+    case UnaryFunction::kAbsolute:
+      return std::fabs(x);
+    case UnaryFunction::kSine:
+      return std::sin(x);
+    case UnaryFunction::kCosine:
+      return std::cos(x);
+    case UnaryFunction::kAtLeast:
+      return x < p ? p : x;
+    case UnaryFunction::kAtMost:
+      return x > p ? p : x;
   }
   return std::nan("");
 }
@@ -88,6 +104,22 @@ double SlopeAt(UnaryFunction f, double p, double saved) {
       return y * (1 - y);
     case UnaryFunction::kTanh:
       return (1 - y) * (1 + y);
+    case UnaryFunction::kSquare:
+      return 2 * x;
+    case UnaryFunction::kRsqrt:
+      return -0.5 * y * y * y;
+    case UnaryFunction::kPower:
+      return p * std::pow(x, p - 1);
+    case UnaryFunction::kAbsolute:
+      return x > 0 ? 1 : x < 0 ? -1 : 0;
+    case UnaryFunction::kSine:
+      return std::cos(x);
+    case UnaryFunction::kCosine:
+      return -std::sin(x);
+    case UnaryFunction::kAtLeast:
+      return x > p ? 1 : 0;
+    case UnaryFunction::kAtMost:
+      return x < p ? 1 : 0;
   }
   return std::nan("");
 }

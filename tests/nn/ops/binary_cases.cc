@@ -16,6 +16,8 @@ constexpr NamedFunction kFunctions[] = {
     {"subtract", BinaryFunction::kSubtract},
     {"multiply", BinaryFunction::kMultiply},
     {"divide", BinaryFunction::kDivide},
+    {"equal", BinaryFunction::kEqual},
+    {"keep", BinaryFunction::kKeep},
 };
 
 OpCase Case(const std::string& name, BinaryFunction f, const Operand& a,
@@ -64,6 +66,8 @@ void AddBinaryCases(std::vector<OpCase>& all) {
     const Operand special = {{40}, Operand::Fill::kSpecial, {}, 0};
     all.push_back(Case(absl::StrCat(f.name, "_special"), f.function, special,
                        Normal({40}), /*element_wise=*/true));
+    all.push_back(Case(absl::StrCat(f.name, "_both_special"), f.function,
+                       special, special, /*element_wise=*/true));
     all.push_back({absl::StrCat("binary_", f.name, "_in_place"),
                    {Normal({3, 20})},
                    {Normal({3, 20})},

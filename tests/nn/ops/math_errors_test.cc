@@ -8,12 +8,16 @@
 #include "nn/ops/activation.h"
 #include "nn/ops/arithmetic.h"
 #include "nn/ops/concat.h"
+#include "nn/ops/expand.h"
+#include "nn/ops/extremes.h"
+#include "nn/ops/flip.h"
 #include "nn/ops/matmul.h"
 #include "nn/ops/permute.h"
 #include "nn/ops/reduce.h"
 #include "nn/ops/reshape.h"
 #include "nn/ops/slice.h"
 #include "nn/ops/softmax.h"
+#include "nn/ops/triangle.h"
 #include "tests/nn/ops/op_errors_fixture.h"
 
 namespace troupe::nn {
@@ -104,6 +108,55 @@ TEST_F(MathFrontsTest, MatMul) {
       "f32[2, 3, 4] and f32[3, 5, 4]");
 }
 
+TEST_F(MathFrontsTest, RepetitionsAndExtremesNameWhatDoesNotFit) {
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Expand(ctx, T({2, 3}), {2, 4});
+            }),
+            "expand takes a tensor that broadcasts to the shape, got f32[2, 3] "
+            "and [2, 4]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Repeat(ctx, T({2, 3}), {2});
+            }),
+            "repeat takes a count for each axis of x, at most 6 of them, got "
+            "f32[2, 3] and {2}");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Repeat(ctx, T({2}), {std::int64_t{1} << 62});
+            }),
+            "repeat takes a count for each axis of x, at most 6 of them, got "
+            "f32[2] and {4611686018427387904}");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Flip(ctx, T({2, 3}), {1, -1});
+            }),
+            "flip takes axes of x, each once, got f32[2, 3] and {1, -1}");
+  EXPECT_EQ(Message([&](Context& ctx) { return ops::Roll(ctx, T({2}), 1, 1); }),
+            "roll takes an axis of x, got f32[2] and 1");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Stack(ctx, {T({2}), T({3})}, 0);
+            }),
+            "stack takes tensors of one shape and dtype, and an axis of the "
+            "result, got {f32[2], f32[3]} and 0");
+  EXPECT_EQ(
+      Message([&](Context& ctx) {
+        return ops::Max(ctx, T({2, 0}), 1).values;
+      }),
+      "max takes floating numbers and an axis of theirs that is not empty, got "
+      "f32[2, 0] and 1");
+  EXPECT_EQ(
+      Message([&](Context& ctx) {
+        return ops::Amax(ctx, T({2}), {0, 0});
+      }),
+      "amax takes floating numbers and axes of theirs that are not empty, each "
+      "once, got f32[2] and {0, 0}");
+  EXPECT_EQ(Message([&](Context& ctx) { return ops::OneHot(ctx, T({2}), 3); }),
+            "one_hot takes labels i64[...], a number of classes and a floating "
+            "dtype, got f32[2], 3 and f32");
+  EXPECT_EQ(Message([&](Context& ctx) { return ops::Tril(ctx, T({2})); }),
+            "tril takes matrices x[..., R, C], got f32[2]");
+  EXPECT_EQ(
+      Message([&](Context& ctx) { return ops::Clamp(ctx, T({2}), 1, 0); }),
+      "clamp takes low <= high, got 1 and 0");
+}
+
 // Returns the shape of the result of `op`, with kernels and without.
 template <typename Op>
 std::string ShapeBothWays(Kernels& kernels, Op op) {
@@ -128,6 +181,21 @@ TEST_F(MathFrontsTest, EmptyBatches) {
   EXPECT_EQ(shape([&](Context& c) { return ops::MatMul(c, x, b); }),
             "[0, 3, 5]");
   EXPECT_EQ(shape([&](Context& c) { return ops::Mean(c, x, {1}); }), "[0, 4]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::Max(c, x, 1).values; }),
+            "[0, 4]");
+  EXPECT_EQ(shape([&](Context& c) {
+              return ops::Amin(c, x, {1, 2}, true);
+            }),
+            "[0, 1, 1]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::Flip(c, x, {0}); }),
+            "[0, 3, 4]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::Roll(c, x, 1, 0); }),
+            "[0, 3, 4]");
+  EXPECT_EQ(shape([&](Context& c) {
+              return ops::Repeat(c, x, {2, 1, 3});
+            }),
+            "[0, 3, 12]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::Triu(c, x); }), "[0, 3, 4]");
   EXPECT_EQ(shape([&](Context& c) {
               return ops::Permute(c, x, {2, 0, 1});
             }),

@@ -4,12 +4,48 @@
 #include "tests/nn/ops/family_cases.h"
 
 namespace troupe::nn {
+namespace {
+
+// x[O, K, I], its extremes and where they are, and the place of each.
+void AddExtremes(std::vector<OpCase>& all) {
+  const Shape shapes[] = {{1, 1, 1},    {6, 40, 1},   {3, 700, 1}, {5, 3, 7},
+                          {2, 130, 33}, {300, 65, 1}, {0, 4, 3},   {4, 9, 0}};
+  for (const Shape& x : shapes) {
+    for (const bool special : {false, true}) {
+      for (const bool largest : {true, false}) {
+        const Shape y = {x[0], x[2]};
+        const auto fill =
+            special ? Operand::Fill::kSpecial : Operand::Fill::kNormal;
+        all.push_back(
+            {absl::StrCat(largest ? "max_" : "min_", special ? "special_" : "",
+                          x[0], "x", x[1], "x", x[2]),
+             {{x, fill, {}, 0}},
+             {Poison(y), {y, Operand::Fill::kZero, DType::kI64, 0}, Poison(x)},
+             [largest](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+               TROUPE_RETURN_IF_ERROR(
+                   k.ExtremeOfAxis(largest, in[0], out[0], out[1]));
+               return k.PlaceAlongAxis(out[0], out[1], out[2]);
+             }});
+      }
+    }
+  }
+  all.push_back(
+      {"place_labels",
+       {Normal({50, 1}), {{50, 1}, Operand::Fill::kLabels, DType::kI64, 7}},
+       {Poison({50, 7, 1})},
+       [](Kernels& k, Inputs in, Outputs out) {
+         return k.PlaceAlongAxis(in[0], in[1], out[0]);
+       }});
+}
+
+}  // namespace
 
 void AddReductionCases(std::vector<OpCase>& all) {
   struct ReductionCase {
     const char* name;
     Shape x, y;
   };
+  AddExtremes(all);
   const ReductionCase cases[] = {
       {"rows", {6, 40}, {6, 1}},
       {"rows_of_3", {50, 3}, {50, 1}},

@@ -25,6 +25,16 @@ constexpr NamedFunction kFunctions[] = {
     {"silu", UnaryFunction::kSilu, 0},
     {"sigmoid", UnaryFunction::kSigmoid, 0},
     {"tanh", UnaryFunction::kTanh, 0},
+    {"square", UnaryFunction::kSquare, 0},
+    {"rsqrt", UnaryFunction::kRsqrt, 0},
+    {"power_2_5", UnaryFunction::kPower, 2.5},
+    {"power_3", UnaryFunction::kPower, 3},
+    {"power_minus_1", UnaryFunction::kPower, -1},
+    {"absolute", UnaryFunction::kAbsolute, 0},
+    {"sine", UnaryFunction::kSine, 0},
+    {"cosine", UnaryFunction::kCosine, 0},
+    {"at_least", UnaryFunction::kAtLeast, -0.5},
+    {"at_most", UnaryFunction::kAtMost, 0.5},
 };
 
 void AddFunction(const NamedFunction& f, std::int64_t n, const char* kind,

@@ -85,6 +85,23 @@ namespace reduce_h {
 extern const Tensor images;
 }
 
+namespace expand_h {
+extern const Tensor row;
+extern const std::int64_t N, D;
+}  // namespace expand_h
+
+namespace extremes_h {
+extern const Tensor scores, images, labels;
+}
+
+namespace flip_h {
+extern const Tensor images;
+}
+
+namespace triangle_h {
+extern const Tensor scores;
+}
+
 namespace reshape_h {
 extern const std::int64_t N, T, H, D;
 }

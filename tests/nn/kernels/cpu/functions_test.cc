@@ -57,12 +57,12 @@ std::vector<const Loops*> AllLoops() {
 }
 
 void ExpectNear(UnaryFunction f, const std::function<double(double)>& exact,
-                double units) {
+                double units, float parameter = 0) {
   const std::vector<float> x = NumbersOfEverySize();
   for (const Loops* loops : AllLoops()) {
     std::vector<float> y(x.size());
-    loops->unary_forward(f, 0, static_cast<std::int64_t>(x.size()), x.data(),
-                         y.data());
+    loops->unary_forward(f, parameter, static_cast<std::int64_t>(x.size()),
+                         x.data(), y.data());
     double worst = 0;
     std::size_t at = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -97,6 +97,30 @@ TEST(Functions, Tanh) {
 TEST(Functions, Sqrt) {
   ExpectNear(
       UnaryFunction::kSqrt, [](double x) { return std::sqrt(x); }, 0.5);
+}
+
+TEST(Functions, Rsqrt) {
+  ExpectNear(
+      UnaryFunction::kRsqrt, [](double x) { return 1 / std::sqrt(x); }, 2);
+}
+
+// Beyond 2^20 the C library computes them.
+TEST(Functions, SineAndCosine) {
+  ExpectNear(
+      UnaryFunction::kSine, [](double x) { return std::sin(x); }, 2);
+  ExpectNear(
+      UnaryFunction::kCosine, [](double x) { return std::cos(x); }, 2);
+}
+
+TEST(Functions, Power) {
+  for (const float p : {0.0f, 0.1f, 1.0f, 2.5f, 3.0f, 4.0f, -0.25f, -1.0f,
+                        -1.5f, 7.3f, 30.0f}) {
+    SCOPED_TRACE(p);
+    ExpectNear(
+        UnaryFunction::kPower,
+        [p](double x) { return std::pow(x, static_cast<double>(p)); },
+        std::max(4.0f, p), p);
+  }
 }
 
 TEST(Functions, Sigmoid) { ExpectNear(UnaryFunction::kSigmoid, Sigmoid, 4); }
