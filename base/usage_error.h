@@ -3,9 +3,9 @@
 //
 //   if (!host_accessible()) throw base::UsageError("f32[2, 3] has no memory");
 //
-// The only exception class of our own. It leaves the user's code and is caught
-// by the Troupe code that called it: an error in a module makes its Context
-// fail (nn/modules/module.h). Troupe's own code never raises it.
+// It leaves the user's code and is caught by the Troupe code that called it: an
+// error in a module makes its Context fail (nn/modules/module.h). The other
+// exception class is base::StatusError (base/status_error.h).
 
 #ifndef BASE_USAGE_ERROR_H_
 #define BASE_USAGE_ERROR_H_

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/exception_text.h"
 #include "base/field_error.h"
+#include "base/status_error.h"
 #include "base/usage_error.h"
 
 namespace troupe::nn {
@@ -45,12 +46,26 @@ Tensor Context::Fail(const absl::Status& status) {
 Tensor Context::FailThrown() {
   try {
     throw;
+  } catch (const base::StatusError& error) {
+    return Fail(error.status());
   } catch (const base::UsageError& error) {
     return Fail(absl::InvalidArgumentError(error.what()));
   } catch (const std::exception&) {
     return Fail(
         absl::InternalError(base::ExceptionText(std::current_exception())));
   }
+}
+
+void Context::Throw() {
+  const absl::Status status = status_;
+  if (path_.empty()) status_ = absl::OkStatus();
+  throw base::StatusError(status);
+}
+
+void Context::BeginStep() {
+  drawn_.clear();
+  stashed_ = StashedTensors();
+  if (random_) ++random_->step;
 }
 
 void Context::ThrowNoKernels() {
@@ -61,7 +76,8 @@ void Context::ThrowNoKernels() {
 Tensor Context::FailUnbound(const char* kind, const std::string& name) {
   return Fail(absl::InvalidArgumentError(
       absl::StrCat(kind, " ", name,
-                   " has no memory: it was declared after the model was made; "
+                   " has no memory: either the model has none yet (an arena "
+                   "gives it), or it was declared after the model was made; "
                    "declare it, and add its module, in the constructor")));
 }
 

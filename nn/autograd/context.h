@@ -29,6 +29,9 @@
 //
 //   ctx.Stash("skip1", x);
 //   Tensor skipped = ctx.Pop("skip1");        // in the later module
+//
+// A loop of a program's own keeps one context for all its steps: BeginStep()
+// between them, and nn/autograd/var.h for what it computes.
 
 #ifndef NN_AUTOGRAD_CONTEXT_H_
 #define NN_AUTOGRAD_CONTEXT_H_
@@ -78,6 +81,9 @@ struct StepPosition {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   std::int64_t sample = 0;  // number of its first sample in the global batch
+  // Rank of the program that draws tensors of its own (nn/autograd/create.h).
+  // Layers do not use it: they draw by sample.
+  std::int64_t rank = 0;
 };
 
 // Blocks a forward at a parameter that the optimizer update of the step before
@@ -106,6 +112,9 @@ class Context {
   // The same in a catch block, for the exception in flight: kInvalidArgument
   // for a base::UsageError, kInternal for others.
   Tensor FailThrown();
+  // Throws the error as a base::StatusError. Outside of modules, the context
+  // forgets it and can be used again; inside, it keeps the error and its path.
+  [[noreturn]] void Throw();
 
   bool shape_only() const { return record_ != nullptr; }
   // Whether kernels can run: no error so far, and tensors have memory.
@@ -126,6 +135,11 @@ class Context {
   }
   Tape* tape() { return tape_; }
   void set_tape(Tape* tape) { tape_ = tape; }
+  // Sets the receiver of what Var::Backward() computes; null: gradients go to
+  // the memory that the parameters have, and nothing is told. Outlives the
+  // context.
+  void set_sink(GradientSink* sink) { sink_ = sink; }
+  GradientSink* sink() { return sink_; }
   // Sets the list to which trainable parameters are added as they are used;
   // null: none.
   void set_uses(std::vector<Parameter*>* uses) { uses_ = uses; }
@@ -150,6 +164,10 @@ class Context {
 
   // Sets the position of random draws. Without it, layers that draw fail.
   void set_random(const StepPosition& position) { random_ = position; }
+  const std::optional<StepPosition>& random() const { return random_; }
+  // Begins the next step of a loop: draws are those of the next step, and
+  // stashed tensors that no module took are forgotten.
+  void BeginStep();
   // Step and sample in device memory, which kernels read when they run, for a
   // step that is recorded (DropoutMask::place); undefined: those of
   // set_random().
@@ -187,6 +205,8 @@ class Context {
   void Enter(const std::string& name) { path_.push_back(&name); }
   void Leave() { path_.pop_back(); }
   std::string path() const;
+  // Whether a module is being called.
+  bool in_module() const { return !path_.empty(); }
 
  private:
   [[noreturn]] static void ThrowNoKernels();
@@ -195,6 +215,7 @@ class Context {
   Kernels* kernels_ = nullptr;
   Tape* tape_ = nullptr;
   ShapeRecord* record_ = nullptr;
+  GradientSink* sink_ = nullptr;
   std::vector<Parameter*>* uses_ = nullptr;
   ParameterGate* gate_ = nullptr;
   Device device_;

@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/type_name.h"
 #include "nn/ops/recompute.h"
 
 namespace troupe::nn {
@@ -54,6 +55,10 @@ Tensor Module::ForwardTwice(Context& ctx, const Tensor& x) {
 
 TensorList Module::CallMany(Context& ctx, absl::Span<const Tensor> xs) {
   if (!ctx.ok()) return {};
+  if (!added_ && ctx.in_module() && HasDeclarations()) {
+    FailPlainMember(ctx);
+    return {};
+  }
   const int names = EnterPath(ctx);
   TensorList ys;
   try {
@@ -71,6 +76,22 @@ TensorList Module::CallMany(Context& ctx, absl::Span<const Tensor> xs) {
 void Module::FailUndefined(Context& ctx) const {
   ctx.Fail(absl::InvalidArgumentError(
       "Forward() returned an undefined tensor and no error"));
+}
+
+void Module::FailPlainMember(Context& ctx) const {
+  ctx.Fail(absl::InvalidArgumentError(absl::StrCat(
+      "it calls a ", base::TypeName(typeid(*this)),
+      " that was not added to it: as a plain member, a layer with parameters "
+      "has no name and is not trained; write, as the member, `Linear& fc = "
+      "Add<Linear>(\"fc\", 10, 10);`")));
+}
+
+bool Module::HasDeclarations() const {
+  if (!parameters_.empty() || !buffers_.empty()) return true;
+  for (const auto& child : children_) {
+    if (child->HasDeclarations()) return true;
+  }
+  return false;
 }
 
 Parameter& Module::Declare(absl::string_view name, const Shape& shape,
@@ -131,6 +152,7 @@ void Module::TieParameter(absl::string_view name, Module& other,
 Module& Module::AddChild(absl::string_view name,
                          std::unique_ptr<Module> child) {
   child->name_ = std::string(name);
+  child->added_ = true;
   children_.push_back(std::move(child));
   return *children_.back();
 }

@@ -35,12 +35,18 @@
 //   auto& head = model->AppendNamed<Linear>("lm_head", 768, 50257);
 //   head.TieParameter("weight", tokens, "weight");    // listed as "wte.weight"
 //
+// In a loop whose tensors are Vars, a module is called with a Var alone, and
+// throws what a Var throws (nn/autograd/var.h, nn/modules/net.h):
+//
+//   Var y = attend(Var(ctx, query));
+//
 // A child without a name ("") adds its declarations to its parent: parameter
 // "cls_token" of that child is called "cls_token" in the model, too.
 //
 // Mistakes in a module are the model's first error, with its path: a name that
 // is used twice, an undefined tensor from Forward(), a wrong number of tensors,
-// a parameter that is tied to one of another shape.
+// a parameter that is tied to one of another shape, a layer that is a plain
+// member instead of being added.
 //
 // Threads: one at a time; each rank has modules of its own, made by the same
 // function.
@@ -63,6 +69,7 @@
 #include "nn/autograd/buffer.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/parameter.h"
+#include "nn/autograd/var.h"
 
 namespace troupe::nn {
 
@@ -79,6 +86,10 @@ class Module {
   virtual Tensor Forward(Context& ctx, const Tensor& x);
   Tensor operator()(Context& ctx, const Tensor& x) {
     if (!ctx.ok()) return Tensor();
+    if (!added_ && ctx.in_module() && HasDeclarations()) {
+      FailPlainMember(ctx);
+      return Tensor();
+    }
     const int names = EnterPath(ctx);
     Tensor y;
     try {
@@ -89,6 +100,11 @@ class Module {
     if (!y.defined() && ctx.ok()) FailUndefined(ctx);
     for (int i = 0; i < names; ++i) ctx.Leave();
     return y;
+  }
+  // Throws the error, with its path, as a base::StatusError.
+  Var operator()(const Var& x) {
+    Context& ctx = x.context();
+    return Var(ctx, (*this)(ctx, x.tensor()));
   }
 
   // The same with lists. The default calls Forward(), with exactly one tensor.
@@ -165,6 +181,10 @@ class Module {
   }
   Tensor ForwardTwice(Context& ctx, const Tensor& x);
   void FailUndefined(Context& ctx) const;
+  // Fails: this module is called in another one and was added to none.
+  void FailPlainMember(Context& ctx) const;
+  // Whether this module or one below it has parameters or buffers.
+  bool HasDeclarations() const;
   std::shared_ptr<Parameter> FindOwn(absl::string_view name) const;
   void Collect(const std::string& prefix, Collected& all);
   // Returns the first name that is in `names` already; empty: none.
@@ -173,6 +193,7 @@ class Module {
 
   std::string name_;
   const Module* list_ = nullptr;  // null: the module is in none
+  bool added_ = false;            // whether it is, or was, a child
   bool many_tensors_ = false;
   bool recomputes_ = false;
   std::string wrong_tie_;  // error of the first wrong tie; empty: none

@@ -33,6 +33,7 @@ enum class Purpose : std::uint32_t {
   kAugment = 4,     // transforms
   kDropout = 5,
   kTest = 6,
+  kTensor = 7,  // tensors of a program's own loop
 };
 
 struct RandomKey {

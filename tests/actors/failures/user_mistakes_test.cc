@@ -115,8 +115,9 @@ TEST(UserMistakesTest, ALayerThatIsMadeInForward) {
         [=](nn::Sequential& model) { model.Append<Late>(what, at); }));
   };
   constexpr char kAdvice[] =
-      " has no memory: it was declared after the model was made; declare it, "
-      "and add its module, in the constructor";
+      " has no memory: either the model has none yet (an arena gives it), or "
+      "it was declared after the model was made; declare it, and add its "
+      "module, in the constructor";
   // In the second step, which has two micro-batches as the first one has.
   constexpr char kInStep2[] =
       "rank 0, compute: step 2, micro-batch 0: in module 2";

@@ -18,7 +18,7 @@ namespace {
 
 // Families of tools/golden/fronts.
 constexpr const char* kFamilies[] = {
-    "activation", "arithmetic", "attention", "basic", "conv",
+    "activation", "arithmetic", "attention", "basic", "conv", "loop",
     "loss",       "matmul",     "norm",      "pool",  "shape"};
 
 struct NoSink : GradientSink {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/cpu_isa.h"
@@ -84,6 +85,13 @@ namespace parallel_for_h {
 extern std::vector<int> results;
 int Work(std::int64_t i);
 }  // namespace parallel_for_h
+
+namespace status_error_h {
+struct Tensor {};
+absl::StatusOr<Tensor> Load(const std::string& path);
+void Train(const Tensor& weights);
+extern const std::string path;
+}  // namespace status_error_h
 
 namespace type_name_h {
 struct Module {

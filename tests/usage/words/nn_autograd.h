@@ -11,10 +11,14 @@
 #include "data/batch.h"
 #include "nn/autograd/buffer.h"
 #include "nn/autograd/context.h"
+#include "nn/autograd/create.h"
+#include "nn/autograd/guards.h"
 #include "nn/autograd/parameter.h"
 #include "nn/autograd/segment.h"
 #include "nn/autograd/stashed_tensors.h"
 #include "nn/autograd/tape.h"
+#include "nn/autograd/var.h"
+#include "nn/autograd/var_math.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/loss.h"
@@ -72,6 +76,19 @@ extern const std::vector<Parameter*> parameters;
 namespace stashed_tensors_h {
 void Send(const std::vector<StashedTensor>& stashed);
 }
+
+namespace create_h {
+extern const std::int64_t T;
+}
+
+namespace var_h {
+extern const Tensor images, targets;
+}
+
+namespace var_math_h {
+extern const Var x;
+extern const Tensor labels;
+}  // namespace var_math_h
 
 namespace tape_h {
 extern const Tensor targets;

@@ -53,6 +53,12 @@ namespace attention_h {
 extern const Tensor memory;
 }
 
+namespace net_h {
+class Digits;
+extern Digits& net;
+extern const Tensor images;
+}  // namespace net_h
+
 namespace embedding_h {
 extern const Tensor numbers;
 }

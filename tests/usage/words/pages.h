@@ -16,16 +16,25 @@
 #include "actors/sim/simulation.h"
 #include "base/check.h"
 #include "base/file_system.h"
+#include "base/status_error.h"
 #include "comm/fabric.h"
 #include "comm/shm/shared_memory.h"
 #include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
 #include "nn/autograd/context.h"
+#include "nn/autograd/create.h"
+#include "nn/autograd/guards.h"
+#include "nn/autograd/var_math.h"
 #include "nn/collectives.h"
+#include "nn/kernels/step_scalars.h"
 #include "nn/modules/conv2d.h"
 #include "nn/modules/conv_transpose2d.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/net.h"
 #include "nn/modules/pool2d.h"
 #include "nn/modules/sequential.h"
 #include "nn/modules/skip.h"
+#include "nn/optim/sgd.h"
 #include "nn/tensor/tensor.h"
 #include "pipeline/mesh.h"
 #include "pipeline/schedule.h"
@@ -75,6 +84,12 @@ extern actors::JobSpec spec;
 extern const nn::Tensor tokens;
 extern const std::unique_ptr<nn::Sequential> model;
 extern const nn::Window2d same, twice;
+extern nn::Kernels& kernels;
+extern nn::Allocator& memory;
+extern const nn::Tensor images, labels;
+extern nn::ParameterArena& arena;
+extern nn::Sgd& sgd;
+extern nn::Module& net;
 }  // namespace using_md
 
 }  // namespace troupe::usage
