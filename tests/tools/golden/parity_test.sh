@@ -29,16 +29,16 @@ for model in resnet18 resnet50 vgg11 gpt vit_tiny; do
 done
 
 # What is wrong shows.
-"$python" - cases/gpt/weights.safetensors <<'PYTHON'
+"$python" - cases/vit_tiny/weights.safetensors <<'PYTHON'
 import sys
 with open(sys.argv[1], "r+b") as file:
     file.seek(-4, 2)
-    file.write(b"\0\0\0\x3f")  # 0.5, in the last element
+    file.write(b"\0\0\0\x3f")  # 0.5, in the last element: head.bias
 PYTHON
 code=0
-"$PROGRAM" cases/gpt >out.txt || code=$?
+"$PROGRAM" cases/vit_tiny >out.txt || code=$?
 ((code == 1)) || die "exit code $code with a wrong weight"
-grep -q '^gpt .* FAILED$' out.txt || die "it shows: $(cat out.txt)"
+grep -q '^vit_tiny .* FAILED$' out.txt || die "it shows: $(cat out.txt)"
 
 compare gpt lstm 2>err.txt && die "there is no lstm"
 grep -q 'there is no model lstm; there are resnet18,' err.txt ||
