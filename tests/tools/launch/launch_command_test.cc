@@ -142,13 +142,13 @@ TEST_F(LaunchCommandTest, RefusesWhatDoesNotFit) {
            {{n},
             "what to start is not said; write -- train --config=FILE "
             "last"},
-            {{n, "--", "ls"},
-             "-- ls: must be train, and its options; start another program by "
-             "--program=PATH"},
-            {{n, "--config=a"},
-             "unknown option --config; run \"trainer launch --help\" "
-             "for a list, and options of train come after \"-- train\", those "
-             "of a program after \"--\""},
+           {{n, "--", "ls"},
+            "-- ls: must be train, and its options; start another program by "
+            "--program=PATH"},
+           {{n, "--config=a"},
+            "unknown option --config; run \"trainer launch --help\" "
+            "for a list, and options of train come after \"-- train\", those "
+            "of a program after \"--\""},
            {{"--nproc-per-node=0", "--", "train"},
             "--nproc-per-node=0: must be a number from 1 to 4096"},
            {{n, "--bind=all", "--", "train"},
