@@ -225,7 +225,7 @@ TEST(TiesTest, GroupsHaveNumbersOfTheirOwn) {
 class PlainMember : public nn::Module {
  public:
   nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
-    return layer_(ctx, x);
+    return layer_.Forward(ctx, x);
   }
 
  private:

@@ -69,7 +69,7 @@ def picture(red, green, blue):
 PHOTOS = {
     "sea.jpg": (10, 10, 240),
     **{"photos/%s/%d.png" % (name, i): colour
-       for name, colour in (("blue", (9, 30, 200)), ("red", (200, 30, 9)))
+       for name, colour in (("blue", (9, 30, 200)), ("fire", (200, 30, 9)))
        for i in range(4)},
 }
 

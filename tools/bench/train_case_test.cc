@@ -106,7 +106,7 @@ TEST(TrainCase, SettingsComeAfterTheCasesOwn) {
 
 TEST(TrainCase, UnknownNamesAreToldWithThoseThereAre) {
   EXPECT_THAT(MakeTrainJob("toy_gpt", 1).status().message(),
-              HasSubstr("there are toy_mlp, toy_cnn, mnist_mlp"));
+              HasSubstr("choose one of toy_mlp, toy_cnn, mnist_mlp"));
   EXPECT_THAT(
       MakeTrainJob("toy_mlp", 1, {"train.device=tpu:0"}).status().message(),
       HasSubstr("tpu"));

@@ -132,6 +132,15 @@ TROUPE_INLINE Vec Log(Vec x) {
   return Choose(Greater(Set(kInfinity), x), y, x);
 }
 
+// Returns what the rounding of the product a b = `product` has lost.
+TROUPE_INLINE Vec LostByProduct(Vec a, Vec b, Vec product) {
+  Vec lost;
+  for (int i = 0; i < kLanes; ++i) {
+    lost[i] = static_cast<float>(static_cast<double>(a[i]) * b[i] - product[i]);
+  }
+  return lost;
+}
+
 // Returns x^p; all lanes of p are equal. p ln x is kept in two parts, since e^
 // amplifies its error: within four units of the last place for |p| <= 4, and
 // |p| units beyond.
@@ -144,9 +153,9 @@ TROUPE_INLINE Vec Power(Vec x, Vec p) {
   const Logarithm log = LogarithmOf(magnitude);
   const Vec big = Times(log.e, Set(kLogOfTwo));
   const Vec product = Times(p, big);
-  const Vec lost = Fma(p, big, Minus(Zero(), product));
+  const Vec lost = LostByProduct(p, big, product);
   const Vec rest = Times(p, log.rest);
-  const Vec rest_lost = Fma(p, log.rest, Minus(Zero(), rest));
+  const Vec rest_lost = LostByProduct(p, log.rest, rest);
   const Vec sum = Plus(product, rest);
   // The error of the sum (Knuth's two-sum).
   const Vec part = Minus(sum, product);

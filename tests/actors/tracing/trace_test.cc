@@ -121,8 +121,8 @@ TEST(ChromeTraceTest, ShowsEvaluationsAndCheckpoints) {
   ASSERT_TRUE(RunJob(spec).ok());
   const ImportedTrace imported = ImportTrace(trace.ToJson());
   EXPECT_EQ(imported.problems, "");
-  // An evaluation after step 3, and a checkpoint of step 4, by rank 0, follow
-  // the steps that are traced.
+  // An evaluation after step 3, and a checkpoint of step 4 follow the steps that
+  // are traced. Rank 0 writes it; rank 1 hashes what it has, to be compared.
   std::vector<std::string> seen;
   for (const ImportedSlice& slice : imported.slices) {
     const bool of_run = absl::StrContains(slice.where, "/rank/") ||
@@ -132,7 +132,7 @@ TEST(ChromeTraceTest, ShowsEvaluationsAndCheckpoints) {
   EXPECT_THAT(seen,
               testing::UnorderedElementsAre(
                   "0/rank/evaluate 3", "1/rank/evaluate 3", "0/rank/copy 4",
-                  "0/checkpointer/write 4", "0/checkpointer/commit 4"));
+                  "1/rank/copy 4", "0/checkpointer/write 4", "0/checkpointer/commit 4"));
 }
 
 TEST(ChromeTraceTest, KeepsOnlyItsSteps) {

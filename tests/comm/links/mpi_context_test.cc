@@ -31,7 +31,8 @@ TEST(MpiContext, RefusesMpiWithoutThreadsAndMpiThatHasEnded) {
   ASSERT_EQ(level, MPI_THREAD_SINGLE);
   EXPECT_EQ(MpiProcess::Start().status(),
             absl::FailedPreconditionError(
-                "MPI began without threads: links need MPI_THREAD_SERIALIZED"));
+                "MPI began without threads; call MPI_Init_thread with "
+                "MPI_THREAD_SERIALIZED"));
 
   ASSERT_EQ(mpi->Finalize(), MPI_SUCCESS);
   EXPECT_EQ(MpiProcess::Start().status(),

@@ -192,7 +192,8 @@ TEST(ListScheduleTest, LessThanOneMicroBatchIsNothing) {
   EXPECT_EQ(ListSchedule(options).status(),
             absl::ResourceExhaustedError(
                 "schedule: a micro-batch takes 2 of a rank's memory for "
-                "activations, and the limit is 1.5"));
+                "activations, and the limit is 1.5; raise it, or make "
+                "micro-batches smaller"));
 }
 
 }  // namespace
