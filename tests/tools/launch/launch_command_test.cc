@@ -231,8 +231,8 @@ TEST_F(LaunchCommandTest, RefusesAProgramThatCannotBeStarted) {
   EXPECT_EQ(said(text),
             absl::StrCat("cannot start ", text,
                          ": it is no program for this machine, and no script "
-                         "with an interpreter; write #!/bin/sh or the like "
-                         "into its first line"));
+                         "with an interpreter; add a first line such as "
+                         "#!/bin/sh"));
   EXPECT_EQ(
       Run("exit 0", {"--nproc-per-node=1", "--program=" + context_.program},
           {"TROUPE_PROCESS=1"}),

@@ -129,7 +129,7 @@ absl::StatusOr<pid_t> StartChild(const ChildSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cannot start ", spec.command[0],
         ": it is no program for this machine, and no script with an "
-        "interpreter; begin it with a line such as #!/bin/sh"));
+        "interpreter; add a first line such as #!/bin/sh"));
   }
   return base::FileError(error, "start", spec.command[0]);
 }
