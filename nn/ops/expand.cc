@@ -71,7 +71,7 @@ Tensor Repeat(Context& ctx, const Tensor& x,
     const std::int64_t extent = of_x < 0 ? 1 : x.dim(of_x);
     fits = counts[axis] >= 0 &&
            (extent == 0 || counts[axis] <= Shape::kMaxNumel / extent);
-    extents.push_back(counts[axis] * extent);
+    if (fits) extents.push_back(counts[axis] * extent);
   }
   if (!fits || !Shape::Fits(extents)) {
     return BadShapes(ctx, "repeat takes a count for each axis of x, at most ",
