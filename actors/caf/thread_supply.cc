@@ -31,6 +31,8 @@ int JobThreads(int ranks) {
   return kStrandsOfRank * ranks + kStrandsOfJob + kThreadsShared;
 }
 
+int ProgramThreads(int ranks) { return ranks + kThreadsShared; }
+
 absl::StatusOr<std::unique_ptr<ThreadSupply>> ThreadSupply::Start(
     int count, const ThreadPreparer& prepare) {
   const auto start = [](std::function<void()> run) {

@@ -28,6 +28,8 @@ namespace troupe::actors {
 // Returns the number of threads that a job with `ranks` ranks in this process
 // needs (docs/threads.md).
 int JobThreads(int ranks);
+// The same for a program of the user's own (actors/program).
+int ProgramThreads(int ranks);
 
 // Starts a thread that runs the function. Throws std::system_error if the
 // system refuses the thread.

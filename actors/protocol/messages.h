@@ -360,6 +360,13 @@ using ComputeActor = caf::typed_actor<
     caf::reacts_to<drive_atom>,   // its device or a collective has progressed
     caf::replies_to<snapshot_atom, TakeSnapshot>::with<SnapshotPtr>>;
 
+// Runs the program of a rank, in the place of a compute strand.
+using ProgramActor = caf::typed_actor<
+    caf::reacts_to<begin_atom>,   // run it
+    caf::reacts_to<resume_atom>,  // to itself: the mailbox was read, go on
+    caf::reacts_to<drive_atom>,   // a group that it waits for has progressed
+    caf::reacts_to<watch_atom>>;  // to itself: has a wait taken too long?
+
 using RankActor = caf::typed_actor<
     caf::reacts_to<Grant>,         // -> Progress, later
     caf::reacts_to<StepsDone>,     // sent by its compute strand

@@ -95,6 +95,13 @@ class ParameterGate {
   virtual absl::Status AwaitValue(const Parameter& parameter) = 0;
 };
 
+// What a context belongs to, for functions that get only a Var: the rank of a
+// program (troupe/rank.h).
+class ContextOwner {
+ public:
+  virtual ~ContextOwner() = default;
+};
+
 class Context {
  public:
   // `tape` null: no gradients (evaluation).
@@ -140,6 +147,9 @@ class Context {
   // context.
   void set_sink(GradientSink* sink) { sink_ = sink; }
   GradientSink* sink() { return sink_; }
+  // Sets the object that the context belongs to; null: none.
+  void set_owner(ContextOwner* owner) { owner_ = owner; }
+  ContextOwner* owner() const { return owner_; }
   // Sets the list to which trainable parameters are added as they are used;
   // null: none.
   void set_uses(std::vector<Parameter*>* uses) { uses_ = uses; }
@@ -216,6 +226,7 @@ class Context {
   Tape* tape_ = nullptr;
   ShapeRecord* record_ = nullptr;
   GradientSink* sink_ = nullptr;
+  ContextOwner* owner_ = nullptr;
   std::vector<Parameter*>* uses_ = nullptr;
   ParameterGate* gate_ = nullptr;
   Device device_;

@@ -25,6 +25,7 @@ ROOMS = {
         "protocol": ("checkpoint", "caf", "chunks", "setup"),
         "strands": ("checkpoint", "tracing", "caf", "engine", "setup",
                     "protocol"),
+        "program": ("caf", "engine", "protocol"),
         "supervision": ("checkpoint", "caf", "spec", "setup", "protocol",
                         "strands"),
         "cluster": ("tracing", "caf", "spec", "setup", "protocol", "strands",
@@ -34,7 +35,7 @@ ROOMS = {
                       "strands", "supervision"),
         FRONT: ("caf", "spec", "setup", "protocol", "supervision", "cluster"),
         "sim": ("checkpoint", "tracing", "caf", "spec", "setup", "strands",
-                "supervision", "inference"),
+                "program", "supervision", "inference"),
         "dataflow": ("caf", "spec", "cluster", "sim"),
     },
     "nn/kernels/cuda": {

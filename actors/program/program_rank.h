@@ -1,0 +1,58 @@
+// What the program of a rank may ask its strand for: groups, and waits that let
+// the strand go on reading its messages. The front's Rank (troupe/rank.h) is
+// made on top.
+//
+//   absl::Status Body(ProgramRank& self) {
+//     TROUPE_ASSIGN_OR_RETURN(auto world, self.MakeGroup(AllRanks(self)));
+//     const CallNote::Scope call(self.call(), "barrier", CallPlace::Here());
+//     return self.Run(*world, comm::Barrier());
+//   }
+//
+// Errors: those of the communicators; kDeadlineExceeded if a wait takes longer
+// than ProgramSpec::timeout, with what it waits for.
+// Threads: the rank's own strand.
+
+#ifndef ACTORS_PROGRAM_PROGRAM_RANK_H_
+#define ACTORS_PROGRAM_PROGRAM_RANK_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/engine/strand_wait.h"
+#include "actors/program/call_note.h"
+#include "base/event.h"
+#include "comm/communicator.h"
+
+namespace troupe::actors {
+
+class ProgramRank {
+ public:
+  virtual ~ProgramRank() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // Whether all ranks share one thread (the simulator). Nothing may then block
+  // it for what another rank does.
+  virtual bool shares_thread() const = 0;
+
+  // Returns this rank's communicator in a new group (ProgramGroups::Join()).
+  virtual absl::StatusOr<std::shared_ptr<comm::Communicator>> MakeGroup(
+      const std::vector<int>& ranks) = 0;
+  // Runs `collective` to its end.
+  virtual absl::Status Run(comm::Communicator& group,
+                           const comm::Collective& collective) = 0;
+  // Drives the group until `done`, of something that was started in it, has
+  // completed, and returns its status.
+  virtual absl::Status Await(comm::Communicator& group,
+                             const base::Event& done) = 0;
+  virtual StrandWait& wait() = 0;
+
+  // The call that the program is in.
+  virtual CallNote& call() = 0;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_PROGRAM_PROGRAM_RANK_H_

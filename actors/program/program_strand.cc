@@ -1,0 +1,216 @@
+#include "actors/program/program_strand.h"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "actors/caf/actor_timeout.h"
+#include "actors/protocol/strand_guard.h"
+#include "base/check.h"
+#include "base/exception_text.h"
+#include "base/status_error.h"
+
+namespace troupe::actors {
+namespace {
+
+// Wakes the strand while it waits for `group`. If the fiber is unwound before
+// what it started has ended, its memory must not be used by peers any more.
+class GroupWait {
+ public:
+  GroupWait(comm::Communicator& group, const base::Event& done,
+            const std::function<void()>& notify)
+      : group_(group), done_(done) {
+    group_.SetWakeup(notify);
+    done_.OnReady([notify](const absl::Status&) { notify(); });
+  }
+  ~GroupWait() {
+    group_.SetWakeup(nullptr);
+    if (done_.ready()) return;
+    group_.Abort(absl::CancelledError(absl::StrCat(
+        "rank ", group_.rank(), " of the group ended while it waited")));
+  }
+  GroupWait(const GroupWait&) = delete;
+  GroupWait& operator=(const GroupWait&) = delete;
+
+ private:
+  comm::Communicator& group_;
+  const base::Event done_;
+};
+
+std::string WhatItWaitsFor(const comm::Communicator& group) {
+  std::vector<std::string> waits;
+  for (const comm::Waiting& waiting : group.Waits()) {
+    waits.push_back(
+        waiting.ranks.empty()
+            ? waiting.what
+            : absl::StrCat(waiting.what, ", for rank ",
+                           absl::StrJoin(waiting.ranks, ", "),
+                           " of the group"));
+  }
+  return absl::StrJoin(waits, "; ");
+}
+
+}  // namespace
+
+ProgramState::~ProgramState() {
+  // A strand that is killed has not ended its program.
+  End(absl::CancelledError("the program was ended"));
+  fiber_.reset();
+}
+
+void ProgramState::Init(Self self, ProgramContextPtr context, int rank) {
+  self_ = self;
+  context_ = std::move(context);
+  rank_ = rank;
+  notify_ = [driving = driving_, weak = caf::actor_cast<caf::weak_actor_ptr>(
+                                     ProgramActor(self))] {
+    if (driving->exchange(true)) return;
+    if (auto strong = weak.lock()) {
+      caf::anon_send(caf::actor_cast<ProgramActor>(strong), drive_atom::value);
+    }
+  };
+  StrandFiber::Options options;
+  options.shared_thread = IsSimulated(self->system());
+  options.timeout = context_->spec.timeout;
+  options.notify = notify_;
+  fiber_.emplace(std::move(options), [this] { ended_with_ = RunBody(); });
+}
+
+bool ProgramState::shares_thread() const {
+  return IsSimulated(self_->system());
+}
+
+absl::Status ProgramState::RunBody() {
+  try {
+    return WithCalls(context_->spec.body(*this));
+  } catch (const base::StatusError& error) {
+    return WithCalls(error.status());
+  } catch (const std::exception&) {
+    return WithCalls(
+        absl::InternalError(base::ExceptionText(std::current_exception())));
+  }
+}
+
+absl::Status ProgramState::WithCalls(const absl::Status& status) const {
+  if (status.ok()) return status;
+  std::string text = absl::StrCat("rank ", rank_, ": ", status.message());
+  for (int peer = 0; peer < context_->spec.ranks; ++peer) {
+    const std::string call = context_->calls[peer].ToString();
+    if (peer == rank_ || call.empty()) continue;
+    absl::StrAppend(&text, "; rank ", peer, " is in ", call);
+  }
+  return absl::Status(status.code(), text);
+}
+
+void ProgramState::Resume() {
+  if (looking_ || ended_) return;
+  switch (fiber_->Resume()) {
+    case StrandFiber::State::kWaiting:
+      break;
+    case StrandFiber::State::kLooking:
+      looking_ = true;
+      self_->send(self_, resume_atom::value);
+      break;
+    case StrandFiber::State::kDone:
+      End(ended_with_);
+      self_->quit();
+      break;
+  }
+}
+
+void ProgramState::OnDrive() {
+  driving_->store(false);
+  Resume();
+}
+
+void ProgramState::OnResume() {
+  looking_ = false;
+  Resume();
+}
+
+absl::Status ProgramState::Run(comm::Communicator& group,
+                               const comm::Collective& collective) {
+  if (!shares_thread()) {
+    return group.RunInline(collective, context_->spec.timeout);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const base::Event done,
+                          group.Start(collective, base::Event()));
+  return Await(group, done);
+}
+
+absl::Status ProgramState::Await(comm::Communicator& group,
+                                 const base::Event& done) {
+  if (done.ready()) return done.status();
+  const GroupWait waker(group, done, notify_);
+  awaited_ = &group;
+  since_ = self_->clock().now();
+  while (!done.ready()) {
+    if (group.Progress()) {
+      fiber_->TakeNews(/*expected=*/false);
+    } else {
+      WatchAfter(context_->spec.timeout);
+      fiber_->AwaitNews();
+    }
+  }
+  awaited_ = nullptr;
+  return done.status();
+}
+
+void ProgramState::WatchAfter(absl::Duration after) {
+  if (std::exchange(watching_, true)) return;
+  self_->delayed_send(self_, ActorTimeout(after), watch_atom::value);
+}
+
+void ProgramState::OnWatch() {
+  watching_ = false;
+  if (awaited_ == nullptr || ended_) return;
+  const absl::Duration waited =
+      absl::FromChrono(self_->clock().now() - since_);
+  if (waited < context_->spec.timeout) {
+    return WatchAfter(context_->spec.timeout - waited);
+  }
+  // The event of the wait completes with this status, and resumes the fiber.
+  awaited_->Abort(absl::DeadlineExceededError(
+      absl::StrCat("no end within ", absl::FormatDuration(waited), ": ",
+                   WhatItWaitsFor(*awaited_))));
+}
+
+void ProgramState::End(const absl::Status& status) {
+  if (context_ == nullptr || std::exchange(ended_, true)) return;
+  if (!status.ok()) {
+    // The report comes before the peers learn of it, and fail as well.
+    context_->outcome.Fail(status);
+    context_->groups.Abort(absl::CancelledError(
+        absl::StrCat("rank ", rank_, " of the program has failed")));
+  }
+  context_->groups.Leave(rank_);
+  context_->outcome.End();
+}
+
+ProgramActor::behavior_type ProgramBehavior(ProgramState::Self self,
+                                            ProgramContextPtr context,
+                                            int rank) {
+  TellExceptions(self, [=](const absl::Status& status) {
+    self->state.End(absl::Status(
+        status.code(), absl::StrCat("rank ", rank, ": ", status.message())));
+  });
+  self->state.Init(self, std::move(context), rank);
+  return {[=](begin_atom) { self->state.Resume(); },
+          [=](resume_atom) { self->state.OnResume(); },
+          [=](drive_atom) { self->state.OnDrive(); },
+          [=](watch_atom) { self->state.OnWatch(); }};
+}
+
+void SpawnProgram(caf::actor_system& system, const ProgramContextPtr& context) {
+  std::vector<ProgramActor> ranks;
+  for (int rank = 0; rank < context->spec.ranks; ++rank) {
+    ranks.push_back(SpawnStrand(system, ProgramBehavior, context, rank));
+  }
+  for (const ProgramActor& rank : ranks) {
+    caf::anon_send(rank, begin_atom::value);
+  }
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,130 @@
+// The compute strand of one rank whose steps are code of the user's: it runs
+// the program of the rank on its fiber (strand_fiber.h), in the place of a
+// table of actions.
+//
+// Takes  begin    once: runs the program
+//        resume   from itself: the mailbox was read, the fiber continues
+//        drive    from the groups that the fiber waits for: there is progress
+//        watch    to itself: has a wait taken too long?
+// Gives  its end, and its failure, to the ProgramOutcome
+// Fails  with the program's status, or the text of its exception. It then
+//        aborts all groups, so that its peers end, too.
+//
+// A wait for a collective spins, if the strand has a thread of its own; a wait
+// for a message lets the thread sleep.
+
+#ifndef ACTORS_PROGRAM_PROGRAM_STRAND_H_
+#define ACTORS_PROGRAM_PROGRAM_STRAND_H_
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "actors/caf/caf.h"
+#include "actors/engine/strand_fiber.h"
+#include "actors/program/call_note.h"
+#include "actors/program/program_groups.h"
+#include "actors/program/program_outcome.h"
+#include "actors/program/program_rank.h"
+#include "actors/protocol/messages.h"
+
+namespace troupe::actors {
+
+// A program, as data.
+struct ProgramSpec {
+  // What each rank runs, on its fiber. It may throw; a catch(...) in it must
+  // rethrow (base/fiber.h).
+  std::function<absl::Status(ProgramRank& self)> body;
+  int ranks = 1;
+  // Limit on one wait for peers.
+  absl::Duration timeout = absl::Minutes(5);
+};
+
+// State that the ranks of a program share.
+struct ProgramContext {
+  ProgramContext(ProgramSpec program, comm::GroupFactory make_group)
+      : spec(std::move(program)),
+        groups(spec.ranks, std::move(make_group)),
+        outcome(spec.ranks),
+        calls(spec.ranks) {}
+
+  const ProgramSpec spec;
+  ProgramGroups groups;
+  ProgramOutcome outcome;
+  std::deque<CallNote> calls;  // by rank
+};
+using ProgramContextPtr = std::shared_ptr<ProgramContext>;
+
+class ProgramState : private ProgramRank {
+ public:
+  static inline const char* name = "program";
+  using Self = ProgramActor::stateful_pointer<ProgramState>;
+
+  ~ProgramState() override;
+
+  void Init(Self self, ProgramContextPtr context, int rank);
+  // Resumes the fiber, unless a resume message is under way.
+  void Resume();
+  void OnResume();
+  void OnDrive();
+  void OnWatch();
+  // Ends the rank, with the failure of its program if it has one. Calls after
+  // the first do nothing.
+  void End(const absl::Status& status);
+
+ private:
+  // ProgramRank, called on the fiber:
+  int rank() const override { return rank_; }
+  int size() const override { return context_->spec.ranks; }
+  bool shares_thread() const override;
+  absl::StatusOr<std::shared_ptr<comm::Communicator>> MakeGroup(
+      const std::vector<int>& ranks) override {
+    return context_->groups.Join(rank_, ranks);
+  }
+  absl::Status Run(comm::Communicator& group,
+                   const comm::Collective& collective) override;
+  absl::Status Await(comm::Communicator& group,
+                     const base::Event& done) override;
+  StrandWait& wait() override { return *fiber_; }
+  CallNote& call() override { return context_->calls[rank_]; }
+
+  absl::Status RunBody();
+  // Adds the rank, its call, and the calls of its peers.
+  absl::Status WithCalls(const absl::Status& status) const;
+  // Asks for a watch message `after` from now, if none is under way.
+  void WatchAfter(absl::Duration after);
+
+  Self self_ = nullptr;
+  ProgramContextPtr context_;
+  int rank_ = 0;
+  std::function<void()> notify_;  // sends a drive, from any thread
+  // Whether a drive is under way: one is enough, however often a group calls.
+  // Shared with the groups, which may outlive the actor.
+  std::shared_ptr<std::atomic<bool>> driving_ =
+      std::make_shared<std::atomic<bool>>(false);
+  bool looking_ = false;          // whether a resume message is under way
+  bool watching_ = false;         // whether a watch message is under way
+  comm::Communicator* awaited_ = nullptr;  // group of the wait under way
+  caf::actor_clock::time_point since_;     // time when that began
+  absl::Status ended_with_;
+  bool ended_ = false;
+  // The fiber is last: all that its frames refer to outlives it.
+  std::optional<StrandFiber> fiber_;
+};
+
+ProgramActor::behavior_type ProgramBehavior(ProgramState::Self self,
+                                            ProgramContextPtr context,
+                                            int rank);
+
+// Spawns the strands of all ranks and starts them.
+void SpawnProgram(caf::actor_system& system, const ProgramContextPtr& context);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_PROGRAM_PROGRAM_STRAND_H_

@@ -1,0 +1,50 @@
+#include "actors/program/run_program.h"
+
+#include <exception>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "actors/caf/strand_scheduler.h"
+#include "actors/caf/thread_supply.h"
+#include "actors/protocol/threaded_config.h"
+#include "base/check.h"
+#include "base/exception_text.h"
+#include "comm/local/local_group.h"
+
+namespace troupe::actors {
+
+absl::Status CheckProgram(const ProgramSpec& spec) {
+  if (spec.body == nullptr) {
+    return absl::InvalidArgumentError(
+        "the program has no function that its ranks could run");
+  }
+  if (spec.ranks < 1 || spec.ranks > comm::kLocalGroupSizeMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a program in one process has 1 to ", comm::kLocalGroupSizeMax,
+        " ranks, not ", spec.ranks));
+  }
+  if (spec.timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the timeout of waits is positive, not ",
+                     absl::FormatDuration(spec.timeout)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunProgram(const ProgramSpec& spec) {
+  TROUPE_RETURN_IF_ERROR(CheckProgram(spec));
+  try {
+    TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadSupply> threads,
+                            StartActorThreads(ProgramThreads(spec.ranks)));
+    ThreadedConfig config(*threads);
+    caf::actor_system system(config);
+    const auto context =
+        std::make_shared<ProgramContext>(spec, comm::MakeLocalGroup);
+    SpawnProgram(system, context);
+    return context->outcome.Wait();
+  } catch (...) {
+    return absl::InternalError(base::ExceptionText(std::current_exception()));
+  }
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,32 @@
+// Runs a program on as many ranks as it says, each on a strand in a thread of
+// its own, in this process (torch.multiprocessing.spawn, without processes).
+//
+//   ProgramSpec spec;
+//   spec.ranks = 2;
+//   spec.body = [](ProgramRank& self) { return Train(self); };
+//   absl::Status status = RunProgram(spec);
+//
+// The simulator runs the same strands in one thread
+// (actors/sim/simulated_program.h).
+//
+// Errors: the first failure of a rank, with its number, the line of its call,
+// and what its peers were calling. kInvalidArgument for a spec that no program
+// can have; kResourceExhausted if the system refuses the threads.
+
+#ifndef ACTORS_PROGRAM_RUN_PROGRAM_H_
+#define ACTORS_PROGRAM_RUN_PROGRAM_H_
+
+#include "absl/status/status.h"
+#include "actors/program/program_strand.h"
+
+namespace troupe::actors {
+
+// Checks the numbers of a spec.
+absl::Status CheckProgram(const ProgramSpec& spec);
+
+// Returns when all ranks have ended.
+absl::Status RunProgram(const ProgramSpec& spec);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_PROGRAM_RUN_PROGRAM_H_

@@ -1,0 +1,56 @@
+#include "actors/sim/simulated_program.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "actors/program/run_program.h"
+#include "actors/protocol/messages.h"
+#include "actors/sim/seeded_scheduler.h"
+
+namespace troupe::actors {
+namespace {
+
+// Small reductions have several chunks, so that ranks interleave in them.
+comm::Group InSmallChunks(const comm::GroupFactory& make_group,
+                          comm::LocalGroupOptions options) {
+  options.chunk_bytes = 1;
+  return make_group == nullptr ? comm::MakeLocalGroup(options)
+                               : make_group(options);
+}
+
+}  // namespace
+
+SimulatedRun SimulateProgram(const ProgramSpec& spec,
+                             const ProgramSimulation& options) {
+  SimulatedRun run;
+  run.status = CheckProgram(spec);
+  if (!run.status.ok()) return run;
+  SimulatedConfig config;
+  AddMessageTypes(config);
+  caf::actor_system system(config);
+  SeededScheduler scheduler(system, {options.seed, options.message_time_max});
+  const auto context = std::make_shared<ProgramContext>(
+      spec, [&](const comm::LocalGroupOptions& group) {
+        return InSmallChunks(options.make_group, group);
+      });
+  SpawnProgram(system, context);
+  while (!context->outcome.has_ended()) {
+    if (++run.messages <= options.messages_max && scheduler.Step()) continue;
+    // Nothing runs and no timer is set, or there is no end in sight.
+    context->outcome.Fail(absl::AbortedError(
+        run.messages > options.messages_max
+            ? absl::StrCat("no end after ", options.messages_max, " messages")
+            : "the program stands still and no timer is set"));
+    context->groups.Abort(absl::AbortedError("the simulation has ended"));
+    while (!context->outcome.has_ended() && scheduler.Step()) {
+    }
+    break;
+  }
+  // Runs the strands until they have read their exit messages.
+  while (!scheduler.idle()) scheduler.Step();
+  run.trace_hash = scheduler.hash();
+  if (context->outcome.has_ended()) run.status = context->outcome.Wait();
+  return run;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,330 @@
+#include "troupe/group.h"
+
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_error.h"
+#include "troupe/rank.h"
+
+namespace troupe {
+namespace {
+
+// Throws the error of a call, with the call in front.
+void ThrowOf(const char* name, const CallPlace& place,
+             const absl::Status& status) {
+  if (status.ok()) return;
+  actors::CallNote call;
+  const actors::CallNote::Scope scope(call, name, place);
+  throw base::StatusError(absl::Status(
+      status.code(), absl::StrCat(call.ToString(), ": ", status.message())));
+}
+
+// Returns the shape without its first axis, or with one of extent `rows` in
+// front.
+nn::Shape WithoutFirst(const nn::Shape& shape) {
+  return nn::Shape(shape.dims().subspan(1));
+}
+nn::Shape Prepended(std::int64_t rows, const nn::Shape& shape) {
+  std::vector<std::int64_t> dims = {rows};
+  dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
+  if (dims.size() > nn::Shape::kMaxRank || !nn::Shape::Fits(dims)) {
+    throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(
+        "a tensor of ", rows, " times the shape ", shape.ToString(),
+        " has too many axes or elements")));
+  }
+  return nn::Shape(dims);
+}
+
+Group& WorldOf(const Var& var, const char* name, const CallPlace& place) {
+  auto* const rank = dynamic_cast<Rank*>(var.context().owner());
+  if (rank == nullptr) {
+    ThrowOf(name, place,
+            absl::InvalidArgumentError(
+                "the tensor is of no rank's context; make it by rank.Zeros() "
+                "and the like, or call the method of a Group"));
+  }
+  return rank->world();
+}
+
+}  // namespace
+
+struct Work::State {
+  Group* group = nullptr;
+  const char* name = "";
+  CallPlace place;
+  base::Event done;
+  comm::Arrival arrival;
+};
+
+bool Work::done() const { return state_ == nullptr || state_->done.ready(); }
+
+void Work::Wait() {
+  if (state_ == nullptr) return;
+  Group& group = *state_->group;
+  const actors::CallNote::Scope call(group.strand_.call(), state_->name,
+                                     state_->place);
+  ThrowOf(state_->name, state_->place,
+          group.strand_.Await(*group.comm_, state_->done));
+}
+
+int Work::source() const {
+  return state_ == nullptr ? kAnySource : state_->arrival.source;
+}
+
+Group::Group(actors::ProgramRank& strand, nn::Context& context,
+             std::shared_ptr<comm::Communicator> comm, std::vector<int> ranks)
+    : strand_(strand),
+      context_(context),
+      comm_(std::move(comm)),
+      ranks_(std::move(ranks)) {}
+
+void Group::Run(const char* name, const comm::Collective& collective,
+                const CallPlace& place) {
+  const actors::CallNote::Scope call(strand_.call(), name, place);
+  ThrowOf(name, place, strand_.Run(*comm_, collective));
+}
+
+Work Group::Started(const char* name, const absl::StatusOr<base::Event>& done,
+                    const CallPlace& place) {
+  ThrowOf(name, place, done.status());
+  Work work;
+  work.state_ = std::make_shared<Work::State>();
+  work.state_->group = this;
+  work.state_->name = name;
+  work.state_->place = place;
+  work.state_->done = *done;
+  while (!started_.empty() && started_.front().done()) started_.pop_front();
+  started_.push_back(work);
+  return work;
+}
+
+Work Group::Start(const char* name, const comm::Collective& collective,
+                  const CallPlace& place) {
+  return Started(name, comm_->Start(collective, base::Event()), place);
+}
+
+void Group::Finish() {
+  while (!started_.empty()) {
+    Work oldest = std::move(started_.front());
+    started_.pop_front();
+    oldest.Wait();
+  }
+}
+
+Var Group::Empty(const nn::Shape& shape, const Tensor& like) {
+  return Var(context_, base::OrThrow(nn::Tensor::Create(
+                           shape, like.dtype(),
+                           context_.kernels().allocator())));
+}
+
+nn::Shape Group::RowOf(const char* name, const Tensor& rows,
+                       const CallPlace& place) const {
+  if (rows.shape().rank() == 0 || rows.shape()[0] != size()) {
+    ThrowOf(name, place,
+            absl::InvalidArgumentError(absl::StrCat(
+                "the first axis of ", rows.ToString(),
+                " has no row for each of the group's ", size(), " ranks")));
+  }
+  return WithoutFirst(rows.shape());
+}
+
+// --- Collectives ---
+
+void Group::AllReduce(const Tensor& tensor, ReduceOp op, CallPlace place) {
+  Run("AllReduce", comm::AllReduce(op, tensor), place);
+}
+
+void Group::AllReduce(const Var& tensor, ReduceOp op, CallPlace place) {
+  if (tensor.is_loss() && op != ReduceOp::kAvg) {
+    ThrowOf("AllReduce", place,
+            absl::InvalidArgumentError(
+                "a loss is a sum and a count; ReduceOp::kAvg gives its mean "
+                "over all ranks, and loss.Mean() a tensor for other ops"));
+  }
+  AllReduce(tensor.tensor(), op, place);
+}
+
+void Group::Broadcast(const Tensor& tensor, int root, CallPlace place) {
+  Run("Broadcast", comm::Broadcast(root, tensor), place);
+}
+
+void Group::Reduce(const Tensor& tensor, int root, ReduceOp op,
+                   CallPlace place) {
+  Run("Reduce",
+      comm::Reduce(op, root, tensor, rank() == root ? tensor : Tensor()),
+      place);
+}
+
+Var Group::AllGather(const Tensor& tensor, CallPlace place) {
+  const Var all = Empty(Prepended(size(), tensor.shape()), tensor);
+  Run("AllGather", comm::AllGather(tensor, all), place);
+  return all;
+}
+
+Var Group::Gather(const Tensor& tensor, int root, CallPlace place) {
+  Var all;
+  if (rank() == root) all = Empty(Prepended(size(), tensor.shape()), tensor);
+  Run("Gather", comm::Gather(root, tensor, all), place);
+  return all;
+}
+
+void Group::Scatter(const Tensor& rows, const Tensor& into, int root,
+                    CallPlace place) {
+  Run("Scatter",
+      comm::Scatter(root, rank() == root ? rows : Tensor(), into), place);
+}
+
+Var Group::ReduceScatter(const Tensor& rows, ReduceOp op, CallPlace place) {
+  const Var sum = Empty(RowOf("ReduceScatter", rows, place), rows);
+  Run("ReduceScatter", comm::ReduceScatter(op, rows, sum), place);
+  return sum;
+}
+
+Var Group::AllToAll(const Tensor& rows, CallPlace place) {
+  RowOf("AllToAll", rows, place);
+  const Var received = Empty(rows.shape(), rows);
+  Run("AllToAll", comm::AllToAll(rows, received), place);
+  return received;
+}
+
+Var Group::AllToAll(const Tensor& tensor, const std::vector<std::int64_t>& sent,
+                    const std::vector<std::int64_t>& received,
+                    CallPlace place) {
+  if (tensor.shape().rank() == 0) {
+    ThrowOf("AllToAll", place,
+            absl::InvalidArgumentError("a scalar has no rows to send"));
+  }
+  const nn::Shape row = WithoutFirst(tensor.shape());
+  const auto elements = [&row](std::vector<std::int64_t> rows) {
+    for (std::int64_t& count : rows) count *= row.numel();
+    return rows;
+  };
+  const std::int64_t rows =
+      std::accumulate(received.begin(), received.end(), std::int64_t{0});
+  const Var all = Empty(Prepended(rows, row), tensor);
+  Run("AllToAll",
+      comm::AllToAll(tensor, elements(sent), all, elements(received)), place);
+  return all;
+}
+
+void Group::Barrier(CallPlace place) {
+  Run("Barrier", comm::Barrier(), place);
+}
+
+// --- Messages ---
+
+void Group::Send(const Tensor& tensor, int to, std::uint32_t tag,
+                 CallPlace place) {
+  StartSend(tensor, to, tag, place).Wait();
+}
+
+int Group::Recv(const Tensor& into, int from, std::uint32_t tag,
+                CallPlace place) {
+  Work work = StartRecv(into, from, tag, place);
+  work.Wait();
+  return work.source();
+}
+
+// --- The same without waiting ---
+
+Work Group::StartAllReduce(const Tensor& tensor, ReduceOp op,
+                           CallPlace place) {
+  return Start("StartAllReduce", comm::AllReduce(op, tensor), place);
+}
+
+Work Group::StartBroadcast(const Tensor& tensor, int root, CallPlace place) {
+  return Start("StartBroadcast", comm::Broadcast(root, tensor), place);
+}
+
+Work Group::StartReduce(const Tensor& tensor, int root, ReduceOp op,
+                        CallPlace place) {
+  return Start("StartReduce",
+               comm::Reduce(op, root, tensor,
+                            rank() == root ? tensor : Tensor()),
+               place);
+}
+
+Work Group::StartAllGather(const Tensor& tensor, const Tensor& into,
+                           CallPlace place) {
+  return Start("StartAllGather", comm::AllGather(tensor, into), place);
+}
+
+Work Group::StartGather(const Tensor& tensor, const Tensor& into, int root,
+                        CallPlace place) {
+  return Start("StartGather",
+               comm::Gather(root, tensor, rank() == root ? into : Tensor()),
+               place);
+}
+
+Work Group::StartScatter(const Tensor& rows, const Tensor& into, int root,
+                         CallPlace place) {
+  return Start("StartScatter",
+               comm::Scatter(root, rank() == root ? rows : Tensor(), into),
+               place);
+}
+
+Work Group::StartReduceScatter(const Tensor& rows, const Tensor& into,
+                               ReduceOp op, CallPlace place) {
+  return Start("StartReduceScatter", comm::ReduceScatter(op, rows, into),
+               place);
+}
+
+Work Group::StartAllToAll(const Tensor& rows, const Tensor& into,
+                          CallPlace place) {
+  return Start("StartAllToAll", comm::AllToAll(rows, into), place);
+}
+
+Work Group::StartBarrier(CallPlace place) {
+  return Start("StartBarrier", comm::Barrier(), place);
+}
+
+Work Group::StartSend(const Tensor& tensor, int to, std::uint32_t tag,
+                      CallPlace place) {
+  return Started("Send", comm_->StartSend(to, tag, tensor, base::Event()),
+                 place);
+}
+
+Work Group::StartRecv(const Tensor& into, int from, std::uint32_t tag,
+                      CallPlace place) {
+  // The arrival is written when the message comes, so it has its place before.
+  auto state = std::make_shared<Work::State>();
+  const absl::StatusOr<base::Event> done =
+      comm_->StartRecv(from, tag, into, &state->arrival);
+  ThrowOf("Recv", place, done.status());
+  state->group = this;
+  state->name = "Recv";
+  state->place = place;
+  state->done = *done;
+  Work work;
+  work.state_ = std::move(state);
+  started_.push_back(work);
+  return work;
+}
+
+// --- The world of a Var's rank ---
+
+void AllReduce(const Var& tensor, ReduceOp op, CallPlace place) {
+  WorldOf(tensor, "AllReduce", place).AllReduce(tensor, op, place);
+}
+
+void Broadcast(const Var& tensor, int root, CallPlace place) {
+  WorldOf(tensor, "Broadcast", place).Broadcast(tensor, root, place);
+}
+
+Var AllGather(const Var& tensor, CallPlace place) {
+  return WorldOf(tensor, "AllGather", place).AllGather(tensor, place);
+}
+
+void Send(const Var& tensor, int to, std::uint32_t tag, CallPlace place) {
+  WorldOf(tensor, "Send", place).Send(tensor, to, tag, place);
+}
+
+int Recv(const Var& into, int from, std::uint32_t tag, CallPlace place) {
+  return WorldOf(into, "Recv", place).Recv(into, from, tag, place);
+}
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+#include "troupe/program.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "actors/program/run_program.h"
+#include "base/check.h"
+#include "nn/kernels/open_kernels.h"
+
+namespace troupe {
+namespace {
+
+absl::Status CheckOptions(const SpawnOptions& options) {
+  if (options.mesh.has_value()) {
+    TROUPE_RETURN_IF_ERROR(options.mesh->Check());
+    if (options.mesh->size() != options.ranks) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "SpawnOptions.mesh has ", options.mesh->size(),
+          " ranks where SpawnOptions.ranks is ", options.ranks));
+    }
+  }
+  if (options.threads_per_rank < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("SpawnOptions.threads_per_rank is at least 1, not ",
+                     options.threads_per_rank));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(
+    const Program& program, const SpawnOptions& options) {
+  TROUPE_RETURN_IF_ERROR(CheckOptions(options));
+  actors::ProgramSpec spec;
+  spec.ranks = options.ranks;
+  spec.timeout = options.timeout;
+  if (program == nullptr) return spec;
+  spec.body = [program, options](actors::ProgramRank& self) -> absl::Status {
+    nn::KernelOptions cpu;
+    cpu.threads = options.threads_per_rank;
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Kernels> kernels,
+                            options.kernels
+                                ? options.kernels()
+                                : nn::OpenKernels(nn::Device(), cpu));
+    Rank rank(self, std::move(kernels), options.seed,
+              options.mesh.value_or(pipeline::Mesh(options.ranks)));
+    program(rank);
+    rank.Finish();
+    return absl::OkStatus();
+  };
+  return spec;
+}
+
+absl::Status Spawn(const Program& program, const SpawnOptions& options) {
+  TROUPE_ASSIGN_OR_RETURN(const actors::ProgramSpec spec,
+                          ProgramSpecOf(program, options));
+  return actors::RunProgram(spec);
+}
+
+absl::Status Spawn(const Program& program, int ranks) {
+  SpawnOptions options;
+  options.ranks = ranks;
+  return Spawn(program, options);
+}
+
+int ExitCode(const absl::Status& status) {
+  if (status.ok()) return 0;
+  const std::string text(status.message());
+  std::fprintf(stderr, "%s\n", text.c_str());
+  return 1;
+}
+
+}  // namespace troupe

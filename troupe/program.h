@@ -1,0 +1,74 @@
+// Runs a program of one's own on many ranks: torch.multiprocessing.spawn and
+// init_process_group in one call.
+//
+//   void Run(Rank& rank) {
+//     Var x = rank.Full({1}, rank.number());
+//     AllReduce(x);
+//     rank.Print("the sum is %g\n", x.item());
+//   }
+//   int main() { return ExitCode(Spawn(Run, /*ranks=*/4)); }
+//
+// Each rank runs the function in a thread of its own in this process. It may
+// not use another rank's Rank, groups or tensors.
+//
+// The simulator runs the same program in one thread (troupe/simulate.h).
+//
+// Errors: the program reports one by a base::StatusError (or any other
+// exception), which ends its rank and all peers. What comes out is the first
+// failure, with its rank, its call and line, and the calls that its peers were
+// in. kInvalidArgument for options that no program can have.
+
+#ifndef TROUPE_PROGRAM_H_
+#define TROUPE_PROGRAM_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "actors/program/program_strand.h"
+#include "base/status_error.h"
+#include "nn/kernels/kernels.h"
+#include "pipeline/mesh.h"
+#include "troupe/rank.h"
+
+namespace troupe {
+
+using base::StatusError;
+using base::Try;
+
+// What each rank runs.
+using Program = std::function<void(Rank& rank)>;
+
+struct SpawnOptions {
+  int ranks = 1;
+  // Seed of initial values and random tensors.
+  std::uint64_t seed = 0;
+  // Limit on one wait for peers.
+  absl::Duration timeout = absl::Minutes(5);
+  // Number of threads that one kernel of a rank may use. It can change bits.
+  int threads_per_rank = 1;
+  // Layout of the ranks, for Rank::Axis(). None: all along dp.
+  std::optional<pipeline::Mesh> mesh;
+  // Opens a rank's kernels. Null: those of the CPU.
+  std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;
+};
+
+absl::Status Spawn(const Program& program, const SpawnOptions& options);
+absl::Status Spawn(const Program& program, int ranks);
+
+// Returns the program as the actors take it, for Spawn() and the simulator.
+//   kInvalidArgument: names the option.
+absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
+                                                  const SpawnOptions& options);
+
+// Returns 0, or 1 after it has written the error to standard error: the value
+// of main().
+int ExitCode(const absl::Status& status);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROGRAM_H_

@@ -1,0 +1,145 @@
+// One rank of a program: its number, its context, its groups, and tensors on
+// its device. Spawn() (troupe/program.h) makes one for each rank and passes it
+// to the program.
+//
+//   void Run(Rank& rank) {
+//     Var x = rank.Randn({20, 10});              // other numbers on each rank
+//     Var y = rank.Full({1}, rank.number());
+//     rank.world().AllReduce(y);
+//     rank.Print("the sum is %g\n", y.item());   // "[1] the sum is 6"
+//     rank.Log("only rank 0 says this\n");
+//     auto no_grad = rank.NoGrad();              // to the end of the block
+//   }
+//
+// The context records for Backward() (nn/autograd/var.h), and draws are keyed
+// by seed, rank and step: BeginStep() begins the next one.
+//
+// Errors: base::StatusError.
+// Threads: the rank's own. A Rank, its groups and its tensors end with its
+// program.
+
+#ifndef TROUPE_RANK_H_
+#define TROUPE_RANK_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "actors/program/program_rank.h"
+#include "nn/autograd/context.h"
+#include "nn/autograd/create.h"
+#include "nn/autograd/guards.h"
+#include "nn/autograd/tape.h"
+#include "nn/autograd/var.h"
+#include "nn/kernels/kernels.h"
+#include "pipeline/mesh.h"
+#include "troupe/group.h"
+
+namespace troupe {
+
+using nn::DType;
+using nn::Shape;
+
+class Rank : public nn::ContextOwner {
+ public:
+  // Called by Spawn().
+  Rank(actors::ProgramRank& strand, std::unique_ptr<nn::Kernels> kernels,
+       std::uint64_t seed, const pipeline::Mesh& mesh);
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  int number() const { return strand_.rank(); }
+  int size() const { return strand_.size(); }
+  // Seed of the program, the same on all ranks.
+  std::uint64_t seed() const { return seed_; }
+
+  // The group of all ranks.
+  Group& world() { return *world_; }
+  // Returns the group of the ranks that differ from this one along an axis of
+  // the mesh alone ("dp"). All of them call it, the first time in the same
+  // order.
+  Group& Axis(absl::string_view axis);
+  // Makes a group of these ranks, which all call it (new_group); others need
+  // not.
+  Group& NewGroup(const std::vector<int>& ranks,
+                  CallPlace place = CallPlace::Here());
+
+  nn::Context& context() { return context_; }
+  nn::Kernels& kernels() { return *kernels_; }
+  const pipeline::Mesh& mesh() const { return mesh_; }
+  actors::ProgramRank& strand() { return strand_; }
+  // Begins a step: random draws are those of the next one.
+  void BeginStep() { context_.BeginStep(); }
+
+  // Modes until the end of a block (nn/autograd/guards.h).
+  nn::NoGrad NoGrad() { return nn::NoGrad(context_); }
+  nn::Evaluating Evaluating() { return nn::Evaluating(context_); }
+
+  // New tensors (nn/autograd/create.h).
+  Var Zeros(const Shape& shape, DType dtype = DType::kF32) {
+    return nn::Zeros(context_, shape, dtype);
+  }
+  Var Ones(const Shape& shape, DType dtype = DType::kF32) {
+    return nn::Ones(context_, shape, dtype);
+  }
+  Var Full(const Shape& shape, double value, DType dtype = DType::kF32) {
+    return nn::Full(context_, shape, value, dtype);
+  }
+  Var Arange(double begin, double end, double step = 1,
+             DType dtype = DType::kF32) {
+    return nn::Arange(context_, begin, end, step, dtype);
+  }
+  Var Rand(const Shape& shape, DType dtype = DType::kF32) {
+    return nn::Rand(context_, shape, dtype);
+  }
+  Var Randn(const Shape& shape, DType dtype = DType::kF32) {
+    return nn::Randn(context_, shape, dtype);
+  }
+  Var Randint(std::int64_t low, std::int64_t high, const Shape& shape) {
+    return nn::Randint(context_, low, high, shape);
+  }
+
+  // Writes to standard output as a whole, behind the rank's number; Log() on
+  // rank 0 alone, and without it.
+  template <typename... Args>
+  void Print(const absl::FormatSpec<Args...>& format, const Args&... args) {
+    Write(absl::StrFormat("[%d] ", number()) +
+          absl::StrFormat(format, args...));
+  }
+  template <typename... Args>
+  void Log(const absl::FormatSpec<Args...>& format, const Args&... args) {
+    if (number() == 0) Write(absl::StrFormat(format, args...));
+  }
+
+  // Waits for all that was started in its groups; Spawn() calls it at the
+  // program's end.
+  void Finish();
+
+ private:
+  Group& AddGroup(const std::vector<int>& ranks);
+  static void Write(const std::string& text);
+
+  actors::ProgramRank& strand_;
+  const std::unique_ptr<nn::Kernels> kernels_;
+  const std::uint64_t seed_;
+  const pipeline::Mesh mesh_;
+  nn::Tape tape_;
+  nn::Context context_;
+  std::deque<Group> groups_;  // the first is the world
+  Group* world_ = nullptr;
+  std::vector<Group*> axes_;  // by number of the axis; null: not made yet
+};
+
+// Waits until all ranks have come.
+inline void Barrier(Rank& rank, CallPlace place = CallPlace::Here()) {
+  rank.world().Barrier(place);
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_RANK_H_
