@@ -32,9 +32,9 @@ nn::Shape Prepended(std::int64_t rows, const nn::Shape& shape) {
   std::vector<std::int64_t> dims = {rows};
   dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
   if (dims.size() > nn::Shape::kMaxRank || !nn::Shape::Fits(dims)) {
-    throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(
-        "a tensor of ", rows, " times the shape ", shape.ToString(),
-        " has too many axes or elements")));
+    throw base::StatusError(absl::InvalidArgumentError(
+        absl::StrCat("a tensor of ", rows, " times the shape ",
+                     shape.ToString(), " has too many axes or elements")));
   }
   return nn::Shape(dims);
 }
@@ -116,9 +116,9 @@ void Group::Finish() {
 }
 
 Var Group::Empty(const nn::Shape& shape, const Tensor& like) {
-  return Var(context_, base::OrThrow(nn::Tensor::Create(
-                           shape, like.dtype(),
-                           context_.kernels().allocator())));
+  return Var(context_,
+             base::OrThrow(nn::Tensor::Create(shape, like.dtype(),
+                                              context_.kernels().allocator())));
 }
 
 nn::Shape Group::RowOf(const char* name, const Tensor& rows,
@@ -174,8 +174,8 @@ Var Group::Gather(const Tensor& tensor, int root, CallPlace place) {
 
 void Group::Scatter(const Tensor& rows, const Tensor& into, int root,
                     CallPlace place) {
-  Run("Scatter",
-      comm::Scatter(root, rank() == root ? rows : Tensor(), into), place);
+  Run("Scatter", comm::Scatter(root, rank() == root ? rows : Tensor(), into),
+      place);
 }
 
 Var Group::ReduceScatter(const Tensor& rows, ReduceOp op, CallPlace place) {
@@ -211,9 +211,7 @@ Var Group::AllToAll(const Tensor& tensor, const std::vector<std::int64_t>& sent,
   return all;
 }
 
-void Group::Barrier(CallPlace place) {
-  Run("Barrier", comm::Barrier(), place);
-}
+void Group::Barrier(CallPlace place) { Run("Barrier", comm::Barrier(), place); }
 
 // --- Messages ---
 
@@ -231,8 +229,7 @@ int Group::Recv(const Tensor& into, int from, std::uint32_t tag,
 
 // --- The same without waiting ---
 
-Work Group::StartAllReduce(const Tensor& tensor, ReduceOp op,
-                           CallPlace place) {
+Work Group::StartAllReduce(const Tensor& tensor, ReduceOp op, CallPlace place) {
   return Start("StartAllReduce", comm::AllReduce(op, tensor), place);
 }
 
@@ -242,10 +239,10 @@ Work Group::StartBroadcast(const Tensor& tensor, int root, CallPlace place) {
 
 Work Group::StartReduce(const Tensor& tensor, int root, ReduceOp op,
                         CallPlace place) {
-  return Start("StartReduce",
-               comm::Reduce(op, root, tensor,
-                            rank() == root ? tensor : Tensor()),
-               place);
+  return Start(
+      "StartReduce",
+      comm::Reduce(op, root, tensor, rank() == root ? tensor : Tensor()),
+      place);
 }
 
 Work Group::StartAllGather(const Tensor& tensor, const Tensor& into,

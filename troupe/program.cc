@@ -16,9 +16,9 @@ absl::Status CheckOptions(const SpawnOptions& options) {
   if (options.mesh.has_value()) {
     TROUPE_RETURN_IF_ERROR(options.mesh->Check());
     if (options.mesh->size() != options.ranks) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "SpawnOptions.mesh has ", options.mesh->size(),
-          " ranks where SpawnOptions.ranks is ", options.ranks));
+      return absl::InvalidArgumentError(
+          absl::StrCat("SpawnOptions.mesh has ", options.mesh->size(),
+                       " ranks where SpawnOptions.ranks is ", options.ranks));
     }
   }
   if (options.threads_per_rank < 1) {
@@ -31,8 +31,8 @@ absl::Status CheckOptions(const SpawnOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(
-    const Program& program, const SpawnOptions& options) {
+absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
+                                                  const SpawnOptions& options) {
   TROUPE_RETURN_IF_ERROR(CheckOptions(options));
   actors::ProgramSpec spec;
   spec.ranks = options.ranks;

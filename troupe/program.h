@@ -29,7 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "actors/program/program_strand.h"
+#include "actors/program/program_spec.h"
 #include "base/status_error.h"
 #include "nn/kernels/kernels.h"
 #include "pipeline/mesh.h"
@@ -40,7 +40,7 @@ namespace troupe {
 using base::StatusError;
 using base::Try;
 
-// What each rank runs.
+// Function that each rank runs.
 using Program = std::function<void(Rank& rank)>;
 
 struct SpawnOptions {

@@ -46,9 +46,9 @@ Group& Rank::Axis(absl::string_view axis) {
     for (const pipeline::Axis& listed : mesh_.axes()) {
       names.push_back(listed.name);
     }
-    throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(
-        "the mesh has no axis \"", axis, "\"; it has ",
-        absl::StrJoin(names, ", "))));
+    throw base::StatusError(absl::InvalidArgumentError(
+        absl::StrCat("the mesh has no axis \"", axis, "\"; it has ",
+                     absl::StrJoin(names, ", "))));
   }
   if (axes_[number] == nullptr) {
     axes_[number] = &AddGroup(mesh_.Group(strand_.rank(), number));

@@ -132,7 +132,7 @@ class Rank : public nn::ContextOwner {
   nn::Context context_;
   std::deque<Group> groups_;  // the first is the world
   Group* world_ = nullptr;
-  std::vector<Group*> axes_;  // by number of the axis; null: not made yet
+  std::vector<Group*> axes_;  // indexed by axis; null: not made yet
 };
 
 // Waits until all ranks have come.

@@ -15,9 +15,9 @@ absl::Status ProgramGroups::Check(int rank,
   std::set<int> seen;
   for (int member : members) {
     if (member < 0 || member >= ranks_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a group has rank ", member, ", and the program has the ranks 0 to ",
-          ranks_ - 1));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a group has rank ", member,
+                       ", and the program has the ranks 0 to ", ranks_ - 1));
     }
     if (!seen.insert(member).second) {
       return absl::InvalidArgumentError(

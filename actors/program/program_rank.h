@@ -1,4 +1,4 @@
-// What the program of a rank may ask its strand for: groups, and waits that let
+// Interface of a strand to the program that it runs: groups, and waits that let
 // the strand go on reading its messages. The front's Rank (troupe/rank.h) is
 // made on top.
 //
@@ -20,12 +20,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/engine/strand_wait.h"
 #include "actors/program/call_note.h"
 #include "base/event.h"
 #include "comm/communicator.h"
 
 namespace troupe::actors {
+
+class StrandWait;  // actors/engine/strand_wait.h
 
 class ProgramRank {
  public:

@@ -42,12 +42,11 @@ class GroupWait {
 std::string WhatItWaitsFor(const comm::Communicator& group) {
   std::vector<std::string> waits;
   for (const comm::Waiting& waiting : group.Waits()) {
-    waits.push_back(
-        waiting.ranks.empty()
-            ? waiting.what
-            : absl::StrCat(waiting.what, ", for rank ",
-                           absl::StrJoin(waiting.ranks, ", "),
-                           " of the group"));
+    waits.push_back(waiting.ranks.empty()
+                        ? waiting.what
+                        : absl::StrCat(waiting.what, ", for rank ",
+                                       absl::StrJoin(waiting.ranks, ", "),
+                                       " of the group"));
   }
   return absl::StrJoin(waits, "; ");
 }
@@ -64,8 +63,8 @@ void ProgramState::Init(Self self, ProgramContextPtr context, int rank) {
   self_ = self;
   context_ = std::move(context);
   rank_ = rank;
-  notify_ = [driving = driving_, weak = caf::actor_cast<caf::weak_actor_ptr>(
-                                     ProgramActor(self))] {
+  notify_ = [driving = driving_,
+             weak = caf::actor_cast<caf::weak_actor_ptr>(ProgramActor(self))] {
     if (driving->exchange(true)) return;
     if (auto strong = weak.lock()) {
       caf::anon_send(caf::actor_cast<ProgramActor>(strong), drive_atom::value);
@@ -97,9 +96,13 @@ absl::Status ProgramState::WithCalls(const absl::Status& status) const {
   if (status.ok()) return status;
   std::string text = absl::StrCat("rank ", rank_, ": ", status.message());
   for (int peer = 0; peer < context_->spec.ranks; ++peer) {
+    if (peer == rank_) continue;
     const std::string call = context_->calls[peer].ToString();
-    if (peer == rank_ || call.empty()) continue;
-    absl::StrAppend(&text, "; rank ", peer, " is in ", call);
+    if (!call.empty()) {
+      absl::StrAppend(&text, "; rank ", peer, " is in ", call);
+    } else if (context_->returned[peer]) {
+      absl::StrAppend(&text, "; rank ", peer, " has returned");
+    }
   }
   return absl::Status(status.code(), text);
 }
@@ -166,14 +169,12 @@ void ProgramState::WatchAfter(absl::Duration after) {
 void ProgramState::OnWatch() {
   watching_ = false;
   if (awaited_ == nullptr || ended_) return;
-  const absl::Duration waited =
-      absl::FromChrono(self_->clock().now() - since_);
-  if (waited < context_->spec.timeout) {
-    return WatchAfter(context_->spec.timeout - waited);
-  }
+  const absl::Duration timeout = context_->spec.timeout;
+  const absl::Duration waited = absl::FromChrono(self_->clock().now() - since_);
+  if (waited < timeout) return WatchAfter(timeout - waited);
   // The event of the wait completes with this status, and resumes the fiber.
   awaited_->Abort(absl::DeadlineExceededError(
-      absl::StrCat("no end within ", absl::FormatDuration(waited), ": ",
+      absl::StrCat("no end within ", absl::FormatDuration(timeout), ": ",
                    WhatItWaitsFor(*awaited_))));
 }
 
@@ -185,6 +186,8 @@ void ProgramState::End(const absl::Status& status) {
     context_->groups.Abort(absl::CancelledError(
         absl::StrCat("rank ", rank_, " of the program has failed")));
   }
+  // Peers that hear of the end of its groups see why.
+  context_->returned[rank_] = status.ok();
   context_->groups.Leave(rank_);
   context_->outcome.End();
 }
@@ -203,7 +206,8 @@ ProgramActor::behavior_type ProgramBehavior(ProgramState::Self self,
           [=](watch_atom) { self->state.OnWatch(); }};
 }
 
-void SpawnProgram(caf::actor_system& system, const ProgramContextPtr& context) {
+std::vector<ProgramActor> SpawnProgram(caf::actor_system& system,
+                                       const ProgramContextPtr& context) {
   std::vector<ProgramActor> ranks;
   for (int rank = 0; rank < context->spec.ranks; ++rank) {
     ranks.push_back(SpawnStrand(system, ProgramBehavior, context, rank));
@@ -211,6 +215,7 @@ void SpawnProgram(caf::actor_system& system, const ProgramContextPtr& context) {
   for (const ProgramActor& rank : ranks) {
     caf::anon_send(rank, begin_atom::value);
   }
+  return ranks;
 }
 
 }  // namespace troupe::actors

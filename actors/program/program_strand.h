@@ -32,19 +32,10 @@
 #include "actors/program/program_groups.h"
 #include "actors/program/program_outcome.h"
 #include "actors/program/program_rank.h"
+#include "actors/program/program_spec.h"
 #include "actors/protocol/messages.h"
 
 namespace troupe::actors {
-
-// A program, as data.
-struct ProgramSpec {
-  // What each rank runs, on its fiber. It may throw; a catch(...) in it must
-  // rethrow (base/fiber.h).
-  std::function<absl::Status(ProgramRank& self)> body;
-  int ranks = 1;
-  // Limit on one wait for peers.
-  absl::Duration timeout = absl::Minutes(5);
-};
 
 // State that the ranks of a program share.
 struct ProgramContext {
@@ -52,12 +43,16 @@ struct ProgramContext {
       : spec(std::move(program)),
         groups(spec.ranks, std::move(make_group)),
         outcome(spec.ranks),
-        calls(spec.ranks) {}
+        calls(spec.ranks),
+        returned(spec.ranks) {}
 
   const ProgramSpec spec;
   ProgramGroups groups;
   ProgramOutcome outcome;
-  std::deque<CallNote> calls;  // by rank
+  // The call that each rank is in, and whether its program has returned without
+  // an error.
+  std::deque<CallNote> calls;
+  std::deque<std::atomic<bool>> returned;
 };
 using ProgramContextPtr = std::shared_ptr<ProgramContext>;
 
@@ -95,7 +90,7 @@ class ProgramState : private ProgramRank {
   CallNote& call() override { return context_->calls[rank_]; }
 
   absl::Status RunBody();
-  // Adds the rank, its call, and the calls of its peers.
+  // Adds the rank, and what its peers were doing.
   absl::Status WithCalls(const absl::Status& status) const;
   // Asks for a watch message `after` from now, if none is under way.
   void WatchAfter(absl::Duration after);
@@ -108,8 +103,8 @@ class ProgramState : private ProgramRank {
   // Shared with the groups, which may outlive the actor.
   std::shared_ptr<std::atomic<bool>> driving_ =
       std::make_shared<std::atomic<bool>>(false);
-  bool looking_ = false;          // whether a resume message is under way
-  bool watching_ = false;         // whether a watch message is under way
+  bool looking_ = false;   // whether a resume message is under way
+  bool watching_ = false;  // whether a watch message is under way
   comm::Communicator* awaited_ = nullptr;  // group of the wait under way
   caf::actor_clock::time_point since_;     // time when that began
   absl::Status ended_with_;
@@ -122,8 +117,10 @@ ProgramActor::behavior_type ProgramBehavior(ProgramState::Self self,
                                             ProgramContextPtr context,
                                             int rank);
 
-// Spawns the strands of all ranks and starts them.
-void SpawnProgram(caf::actor_system& system, const ProgramContextPtr& context);
+// Spawns the strands of all ranks and starts them. The caller keeps the handles
+// until the program has ended: groups know a strand by a weak one.
+std::vector<ProgramActor> SpawnProgram(caf::actor_system& system,
+                                       const ProgramContextPtr& context);
 
 }  // namespace troupe::actors
 

@@ -2,10 +2,12 @@
 
 #include <exception>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "actors/caf/strand_scheduler.h"
 #include "actors/caf/thread_supply.h"
+#include "actors/program/program_strand.h"
 #include "actors/protocol/threaded_config.h"
 #include "base/check.h"
 #include "base/exception_text.h"
@@ -19,9 +21,9 @@ absl::Status CheckProgram(const ProgramSpec& spec) {
         "the program has no function that its ranks could run");
   }
   if (spec.ranks < 1 || spec.ranks > comm::kLocalGroupSizeMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a program in one process has 1 to ", comm::kLocalGroupSizeMax,
-        " ranks, not ", spec.ranks));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a program in one process has 1 to ",
+                     comm::kLocalGroupSizeMax, " ranks, not ", spec.ranks));
   }
   if (spec.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
@@ -40,7 +42,7 @@ absl::Status RunProgram(const ProgramSpec& spec) {
     caf::actor_system system(config);
     const auto context =
         std::make_shared<ProgramContext>(spec, comm::MakeLocalGroup);
-    SpawnProgram(system, context);
+    const std::vector<ProgramActor> ranks = SpawnProgram(system, context);
     return context->outcome.Wait();
   } catch (...) {
     return absl::InternalError(base::ExceptionText(std::current_exception()));

@@ -17,7 +17,7 @@
 #define ACTORS_PROGRAM_RUN_PROGRAM_H_
 
 #include "absl/status/status.h"
-#include "actors/program/program_strand.h"
+#include "actors/program/program_spec.h"
 
 namespace troupe::actors {
 

@@ -1,10 +1,11 @@
 #include "actors/sim/simulated_program.h"
 
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/program/program_strand.h"
 #include "actors/program/run_program.h"
-#include "actors/protocol/messages.h"
 #include "actors/sim/seeded_scheduler.h"
 
 namespace troupe::actors {
@@ -33,7 +34,7 @@ SimulatedRun SimulateProgram(const ProgramSpec& spec,
       spec, [&](const comm::LocalGroupOptions& group) {
         return InSmallChunks(options.make_group, group);
       });
-  SpawnProgram(system, context);
+  std::vector<ProgramActor> ranks = SpawnProgram(system, context);
   while (!context->outcome.has_ended()) {
     if (++run.messages <= options.messages_max && scheduler.Step()) continue;
     // Nothing runs and no timer is set, or there is no end in sight.
@@ -47,6 +48,7 @@ SimulatedRun SimulateProgram(const ProgramSpec& spec,
     break;
   }
   // Runs the strands until they have read their exit messages.
+  ranks.clear();
   while (!scheduler.idle()) scheduler.Step();
   run.trace_hash = scheduler.hash();
   if (context->outcome.has_ended()) run.status = context->outcome.Wait();

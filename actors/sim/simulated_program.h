@@ -19,7 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "actors/program/program_strand.h"
+#include "actors/program/program_spec.h"
 #include "comm/local/local_group.h"
 
 namespace troupe::actors {
@@ -36,7 +36,7 @@ struct ProgramSimulation {
 };
 
 struct SimulatedRun {
-  absl::Status status;           // that of RunProgram()
+  absl::Status status;           // the same as of RunProgram()
   std::uint64_t trace_hash = 0;  // over (rank, message), in their order
   std::int64_t messages = 0;
 };

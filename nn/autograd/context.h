@@ -95,8 +95,8 @@ class ParameterGate {
   virtual absl::Status AwaitValue(const Parameter& parameter) = 0;
 };
 
-// What a context belongs to, for functions that get only a Var: the rank of a
-// program (troupe/rank.h).
+// Owner of a context, for functions that get only a Var: the rank of a program
+// (troupe/rank.h).
 class ContextOwner {
  public:
   virtual ~ContextOwner() = default;

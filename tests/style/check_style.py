@@ -36,12 +36,14 @@ LAYERS = {
     "data": ("data/", "nn/tensor/", "nn/random/", "base/"),
     "pipeline": ("pipeline/", "data/", "comm/", "nn/", "base/"),
     "actors": ("actors/", "pipeline/", "data/", "comm/", "nn/", "base/"),
-    "tools": ("tools/", "actors/", "pipeline/", "data/", "comm/", "nn/",
-              "base/"),
-    "examples": ("examples/", "actors/", "pipeline/", "data/", "comm/", "nn/",
-                 "base/"),
-    "tests": ("tests/", "tools/", "actors/", "pipeline/", "data/", "comm/",
+    "troupe": ("troupe/", "actors/", "pipeline/", "data/", "comm/", "nn/",
+               "base/"),
+    "tools": ("tools/", "troupe/", "actors/", "pipeline/", "data/", "comm/",
               "nn/", "base/"),
+    "examples": ("examples/", "troupe/", "actors/", "pipeline/", "data/",
+                 "comm/", "nn/", "base/"),
+    "tests": ("tests/", "tools/", "troupe/", "actors/", "pipeline/", "data/",
+              "comm/", "nn/", "base/"),
 }
 # Folders whose files may include CAF.
 CAF_FOLDERS = ("actors/", "tests/actors/")

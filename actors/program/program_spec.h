@@ -1,0 +1,29 @@
+// The description of a program whose ranks run code of the user's.
+//
+//   ProgramSpec spec;
+//   spec.ranks = 2;
+//   spec.body = [](ProgramRank& self) { return Train(self); };
+
+#ifndef ACTORS_PROGRAM_PROGRAM_SPEC_H_
+#define ACTORS_PROGRAM_PROGRAM_SPEC_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "actors/program/program_rank.h"
+
+namespace troupe::actors {
+
+struct ProgramSpec {
+  // Function that each rank runs, on its fiber. It may throw; a catch(...) in it
+  // must rethrow (base/fiber.h).
+  std::function<absl::Status(ProgramRank& self)> body;
+  int ranks = 1;
+  // Limit on one wait for peers.
+  absl::Duration timeout = absl::Minutes(5);
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_PROGRAM_PROGRAM_SPEC_H_
