@@ -79,6 +79,9 @@ absl::Status CheckGroup(const FabricGroupOptions& options, int ranks) {
     }
     if (!seen.insert(rank).second) return wrong("rank ", rank, " comes twice");
   }
+  if (options.key.has_value() && *options.key >= kGroupKeysMax) {
+    return wrong("its key is ", *options.key, "; it is below ", kGroupKeysMax);
+  }
   const int in_flight = options.in_flight_max;
   if (in_flight < 1 || in_flight > kLocalGroupInFlightMax ||
       (in_flight & (in_flight - 1)) != 0) {
@@ -142,7 +145,8 @@ class Fabric::Impl {
     const FabricOptions& fabric = board_->options();
     TROUPE_RETURN_IF_ERROR(
         CheckGroup(options, static_cast<int>(fabric.process_of.size())));
-    const std::uint32_t number = Number();
+    const std::uint32_t number =
+        options.key ? Keyed(*options.key) : Number();
     std::vector<int> here;
     for (std::size_t r = 0; r < options.ranks.size(); ++r) {
       if (fabric.process_of[options.ranks[r]] == fabric.process) {
@@ -152,6 +156,10 @@ class Fabric::Impl {
     if (here.size() == options.ranks.size()) return MakeLocal(options);
     Group group(options.ranks.size());
     if (here.empty()) return group;
+    if (options.key && !keys_.insert(*options.key).second) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          "group ", options.name, ": another group has key ", *options.key));
+    }
     auto state = std::make_shared<internal::SpanningState>(
         board_, courier_, number, std::move(options));
     state->messages().SetGroup(
@@ -206,10 +214,14 @@ class Fabric::Impl {
   // Returns the next endpoint number; the first two are the courier's and the
   // parcels'.
   std::uint32_t Number() { return generation_ | next_number_++; }
+  std::uint32_t Keyed(std::uint32_t key) const {
+    return generation_ | kGroupKeysMax | key;
+  }
 
   const std::shared_ptr<internal::Switchboard> board_;
   const std::uint32_t generation_;
   std::uint32_t next_number_ = 0;
+  std::set<std::uint32_t> keys_;
   const std::shared_ptr<internal::Courier> courier_;
   const std::shared_ptr<internal::Parcels> parcels_;
   std::vector<std::weak_ptr<internal::SpanningState>> states_;

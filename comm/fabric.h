@@ -14,7 +14,8 @@
 //   // dp[1] is null: rank 2 lives elsewhere
 //
 // Groups: all processes make the same ones in the same order, also those in
-// which they have no rank. A group whose ranks all live in one process is a
+// which they have no rank; a group with a key of its own is made by its members'
+// processes alone, in any order. A group whose ranks all live in one process is a
 // local group (local/local_group.h); one that spans processes computes the same
 // bits (docs/collectives.md, "Between processes").
 //
@@ -104,7 +105,12 @@ struct FabricGroupOptions {
   int in_flight_max = 256;
   // Size of the chunks of a group within one process (LocalGroupOptions).
   std::size_t chunk_bytes = std::size_t{32} << 10;
+  // Number below kGroupKeysMax that names the group in all its processes, for
+  // groups that are made while a program runs. None: the order names it.
+  std::optional<std::uint32_t> key = std::nullopt;
 };
+
+inline constexpr std::uint32_t kGroupKeysMax = std::uint32_t{1} << 23;
 
 // Description of a payload.
 struct Parcel {
@@ -146,6 +152,7 @@ class Fabric {
   // Returns a communicator for each of options.ranks, null where the rank lives
   // in another process.
   //   kInvalidArgument: names the option that is wrong. Nothing was made.
+  //   kAlreadyExists: this process has made a spanning group with this key.
   absl::StatusOr<Group> MakeGroup(FabricGroupOptions options);
 
   // Sends `payload` (undefined: the header alone) once `after` is ready; the

@@ -17,10 +17,9 @@ namespace {
 void ThrowOf(const char* name, const CallPlace& place,
              const absl::Status& status) {
   if (status.ok()) return;
-  actors::CallNote call;
-  const actors::CallNote::Scope scope(call, name, place);
   throw base::StatusError(absl::Status(
-      status.code(), absl::StrCat(call.ToString(), ": ", status.message())));
+      status.code(),
+      absl::StrCat(actors::CallText(name, place), ": ", status.message())));
 }
 
 // Returns the shape without its first axis, or with one of extent `rows` in

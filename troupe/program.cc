@@ -1,10 +1,12 @@
 #include "troupe/program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/launchers/cluster_from_environment.h"
 #include "actors/program/run_program.h"
 #include "base/check.h"
 #include "nn/kernels/open_kernels.h"
@@ -37,6 +39,7 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
   actors::ProgramSpec spec;
   spec.ranks = options.ranks;
   spec.timeout = options.timeout;
+  spec.cluster = options.cluster;
   if (program == nullptr) return spec;
   spec.body = [program, options](actors::ProgramRank& self) -> absl::Status {
     nn::KernelOptions cpu;
@@ -64,6 +67,24 @@ absl::Status Spawn(const Program& program, int ranks) {
   SpawnOptions options;
   options.ranks = ranks;
   return Spawn(program, options);
+}
+
+int Main(const Program& program, SpawnOptions options) {
+  const auto run = [&]() -> absl::Status {
+    TROUPE_ASSIGN_OR_RETURN(const actors::Placement placement,
+                            actors::PlacementFromEnvironment());
+    if (!placement.hint.empty() && placement.process == 0) {
+      std::fprintf(stderr, "%s\n", placement.hint.c_str());
+    }
+    if (options.ranks == 0) {
+      options.ranks =
+          placement.processes * std::max(1, placement.ranks_per_process);
+    }
+    TROUPE_ASSIGN_OR_RETURN(options.cluster,
+                            actors::ClusterOf(placement, options.ranks));
+    return Spawn(program, options);
+  };
+  return ExitCode(run());
 }
 
 int ExitCode(const absl::Status& status) {

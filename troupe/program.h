@@ -8,8 +8,9 @@
 //   }
 //   int main() { return ExitCode(Spawn(Run, /*ranks=*/4)); }
 //
-// Each rank runs the function in a thread of its own in this process. It may
-// not use another rank's Rank, groups or tensors.
+// Each rank runs the function in a thread of its own. It may not use another
+// rank's Rank, groups or tensors. Main() starts the same program under any
+// launcher, in many processes.
 //
 // The simulator runs the same program in one thread (troupe/simulate.h).
 //
@@ -30,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actors/program/program_spec.h"
+#include "actors/spec/cluster_options.h"
 #include "base/status_error.h"
 #include "nn/kernels/kernels.h"
 #include "pipeline/mesh.h"
@@ -55,6 +57,9 @@ struct SpawnOptions {
   std::optional<pipeline::Mesh> mesh;
   // Opens a rank's kernels. Null: those of the CPU.
   std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;
+  // Place of this process among several, which all call Spawn(); none: all
+  // ranks are in this one. Main() sets it.
+  std::optional<actors::ClusterOptions> cluster;
 };
 
 absl::Status Spawn(const Program& program, const SpawnOptions& options);
@@ -64,6 +69,12 @@ absl::Status Spawn(const Program& program, int ranks);
 //   kInvalidArgument: names the option.
 absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
                                                   const SpawnOptions& options);
+
+// Runs the program as the environment says (actors/launchers): by torchrun,
+// Slurm, Open MPI or `trainer launch --program=PATH` the ranks are spread over
+// the processes; otherwise all are in this one. options.ranks is the number of
+// all; 0: one for each process. Returns the value of main().
+int Main(const Program& program, SpawnOptions options);
 
 // Returns 0, or 1 after it has written the error to standard error: the value
 // of main().

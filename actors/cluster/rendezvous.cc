@@ -132,6 +132,7 @@ class Meeting {
     }
     actors::Join join;
     join.member.process = options_.process;
+    join.member.ranks = options_.ranks;
     join.member.host = HostName();
     join.member.pid = ::getpid();
     const std::string nonce = base::tls::RandomBytes(sizeof(join.nonce));

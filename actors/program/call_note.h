@@ -3,7 +3,7 @@
 //
 //   CallNote note;
 //   const CallNote::Scope scope(note, "all_reduce", {"train.cc", 12});
-//   note.ToString();                      // "all_reduce() at train.cc:12"
+//   note.ToString();                // "is in all_reduce() at train.cc:12"
 //
 // Threads: one writes, any number read. A reader that comes between two calls
 // may see the line of one with the name of the other.
@@ -12,6 +12,8 @@
 #define ACTORS_PROGRAM_CALL_NOTE_H_
 
 #include <atomic>
+#include <cstddef>
+#include <exception>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -31,38 +33,57 @@ struct CallPlace {
   }
 };
 
+// Returns "Send() at train.cc:12".
+inline std::string CallText(const char* name, const CallPlace& place) {
+  absl::string_view file = place.file;
+  const std::size_t slash = file.rfind('/');
+  if (slash != absl::string_view::npos) file.remove_prefix(slash + 1);
+  return absl::StrCat(name, "() at ", file, ":", place.line);
+}
+
 class CallNote {
  public:
-  // Notes a call until the end of a block. `name` is a literal.
+  // Notes a call until the end of a block. `name` is a literal. If an exception
+  // leaves the block, the call has failed, which remains noted until the next.
   class Scope {
    public:
     Scope(CallNote& note, const char* name, const CallPlace& place)
-        : note_(note) {
+        : note_(note), exceptions_(std::uncaught_exceptions()) {
       note_.file_.store(place.file, std::memory_order_relaxed);
       note_.line_.store(place.line, std::memory_order_relaxed);
-      note_.name_.store(name, std::memory_order_release);
+      note_.name_.store(name, std::memory_order_relaxed);
+      note_.state_.store(State::kIn, std::memory_order_release);
     }
-    ~Scope() { note_.name_.store(nullptr, std::memory_order_release); }
+    ~Scope() {
+      note_.state_.store(std::uncaught_exceptions() > exceptions_
+                             ? State::kFailed
+                             : State::kNone,
+                         std::memory_order_release);
+    }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
     CallNote& note_;
+    const int exceptions_;
   };
 
-  // Empty outside of calls.
+  // Returns "is in Send() at train.cc:12", or "has failed in ..." after a call
+  // that failed. Empty otherwise.
   std::string ToString() const {
-    const char* const name = name_.load(std::memory_order_acquire);
-    if (name == nullptr) return "";
-    absl::string_view file = file_.load(std::memory_order_relaxed);
-    const std::size_t slash = file.rfind('/');
-    if (slash != absl::string_view::npos) file.remove_prefix(slash + 1);
-    return absl::StrCat(name, "() at ", file, ":",
-                        line_.load(std::memory_order_relaxed));
+    const State state = state_.load(std::memory_order_acquire);
+    if (state == State::kNone) return "";
+    const CallPlace place = {file_.load(std::memory_order_relaxed),
+                             line_.load(std::memory_order_relaxed)};
+    return absl::StrCat(state == State::kIn ? "is in " : "has failed in ",
+                        CallText(name_.load(std::memory_order_relaxed), place));
   }
 
  private:
-  std::atomic<const char*> name_{nullptr};
+  enum class State { kNone, kIn, kFailed };
+
+  std::atomic<State> state_{State::kNone};
+  std::atomic<const char*> name_{""};
   std::atomic<const char*> file_{""};
   std::atomic<int> line_{0};
 };

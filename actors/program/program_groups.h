@@ -1,7 +1,7 @@
-// The groups of a program whose ranks are all in this process: made while it
-// runs, by whichever member asks first (torch.distributed.new_group).
+// The groups of a program, made while it runs, by whichever member asks first
+// (torch.distributed.new_group).
 //
-//   ProgramGroups groups(/*ranks=*/4, comm::MakeLocalGroup);
+//   ProgramGroups groups(/*ranks=*/4, LocalGroupsBy(comm::MakeLocalGroup));
 //   // In the thread of each of the ranks 0 and 2, in any order:
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<comm::Communicator> comm,
 //                           groups.Join(rank, {0, 2}));
@@ -11,8 +11,9 @@
 // Only members join, so ranks outside of a group need not know of it. The n-th
 // group that a rank makes of the same members is the n-th one of its peers.
 //
-// A rank that has left takes part in nothing any more: peers that need it for
-// something that they have started, or start later, get kUnavailable.
+// A rank that has left takes part in nothing any more: peers in its process that
+// need it for something that they have started, or start later, get
+// kUnavailable. Peers in other processes get it from AbortStale().
 //
 // Errors: kInvalidArgument for members that do not exist, are listed twice, or
 // lack the rank; the status of Abort() once it was called.
@@ -21,8 +22,11 @@
 #ifndef ACTORS_PROGRAM_PROGRAM_GROUPS_H_
 #define ACTORS_PROGRAM_PROGRAM_GROUPS_H_
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,13 +35,19 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "comm/communicator.h"
+#include "comm/fabric.h"
 #include "comm/local/local_group.h"
 
 namespace troupe::actors {
 
 class ProgramGroups {
  public:
-  ProgramGroups(int ranks, comm::GroupFactory make_group)
+  // Makes a group of these ranks of the program: a communicator for each that
+  // is in this process, null for the others.
+  using Maker = std::function<absl::StatusOr<comm::Group>(
+      const comm::FabricGroupOptions& options)>;
+
+  ProgramGroups(int ranks, Maker make_group)
       : ranks_(ranks), make_group_(std::move(make_group)), left_(ranks) {}
 
   // Returns the rank's communicator in a group of `members`, whose order gives
@@ -45,6 +55,11 @@ class ProgramGroups {
   absl::StatusOr<std::shared_ptr<comm::Communicator>> Join(
       int rank, const std::vector<int>& members) ABSL_LOCKS_EXCLUDED(mutex_);
   void Leave(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the work of groups that wait for nobody but ranks that have returned
+  // from their programs, if it has been found waiting by the call before, too:
+  // what those have started comes sooner.
+  void AbortStale(const std::vector<bool>& returned)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends all work of all groups, present and future.
   void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -57,16 +72,25 @@ class ProgramGroups {
   // Takes the rank's communicators out of all groups.
   Handles Remove(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Returns all communicators, with the members of their groups.
+  std::vector<std::pair<std::vector<int>, std::shared_ptr<comm::Communicator>>>
+  All() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   const int ranks_;
-  const comm::GroupFactory make_group_;
-  absl::Mutex mutex_;
+  const Maker make_group_;
+  mutable absl::Mutex mutex_;
   std::map<Key, Handles> groups_ ABSL_GUARDED_BY(mutex_);
   // Number of groups of the same members that a rank has joined.
   std::map<std::pair<int, std::vector<int>>, int> joined_
       ABSL_GUARDED_BY(mutex_);
   std::vector<bool> left_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  // Waits that the last AbortStale() has found.
+  std::set<std::string> stale_;
 };
+
+// Returns a maker of groups whose ranks are all in this process.
+ProgramGroups::Maker LocalGroupsBy(comm::GroupFactory make_group);
 
 }  // namespace troupe::actors
 

@@ -1,7 +1,7 @@
 // The end of a program: when all ranks have ended, with the first failure.
 //
 //   ProgramOutcome outcome(/*ranks=*/2);
-//   outcome.Fail(1, status);              // before it tells its peers
+//   outcome.Fail(status);                 // before it tells its peers
 //   outcome.End(0), outcome.End(1);
 //   absl::Status status = outcome.Wait();
 //
@@ -13,42 +13,54 @@
 #ifndef ACTORS_PROGRAM_PROGRAM_OUTCOME_H_
 #define ACTORS_PROGRAM_PROGRAM_OUTCOME_H_
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace troupe::actors {
 
 class ProgramOutcome {
  public:
-  explicit ProgramOutcome(int ranks) : running_(ranks) {}
+  explicit ProgramOutcome(int ranks) : ended_(ranks) {}
 
-  // Returns false if a failure has been reported before.
-  bool Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_) {
+  // Keeps the first failure.
+  void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    if (!status_.ok()) return false;
-    status_ = why;
-    return true;
+    status_.Update(why);
   }
-  // Records that one more rank has ended.
-  void End() ABSL_LOCKS_EXCLUDED(mutex_) {
+  // Records that a rank has ended. May be repeated.
+  void End(int rank) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    --running_;
+    ended_[rank] = true;
+    all_ = std::find(ended_.begin(), ended_.end(), false) == ended_.end();
   }
   bool has_ended() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    return running_ == 0;
+    return all_;
   }
-  absl::Status Wait() const ABSL_LOCKS_EXCLUDED(mutex_) {
+  std::vector<bool> ended() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(
-        +[](const int* running) { return *running == 0; }, &running_));
+    return ended_;
+  }
+  absl::Status status() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
     return status_;
+  }
+  // Waits until all ranks have ended, at most `timeout`. Returns whether they
+  // have.
+  bool WaitFor(absl::Duration timeout) const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(absl::Condition(&all_), timeout);
   }
 
  private:
   mutable absl::Mutex mutex_;
-  int running_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> ended_ ABSL_GUARDED_BY(mutex_);
+  bool all_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 

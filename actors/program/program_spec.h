@@ -8,10 +8,12 @@
 #define ACTORS_PROGRAM_PROGRAM_SPEC_H_
 
 #include <functional>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "actors/program/program_rank.h"
+#include "actors/spec/cluster_options.h"
 
 namespace troupe::actors {
 
@@ -19,9 +21,12 @@ struct ProgramSpec {
   // Function that each rank runs, on its fiber. It may throw; a catch(...) in it
   // must rethrow (base/fiber.h).
   std::function<absl::Status(ProgramRank& self)> body;
-  int ranks = 1;
+  int ranks = 1;  // in all processes
   // Limit on one wait for peers.
   absl::Duration timeout = absl::Minutes(5);
+  // Place of this process among several, and how many of the ranks it has;
+  // none: all ranks are in this one.
+  std::optional<ClusterOptions> cluster;
 };
 
 }  // namespace troupe::actors

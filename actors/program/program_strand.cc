@@ -99,7 +99,7 @@ absl::Status ProgramState::WithCalls(const absl::Status& status) const {
     if (peer == rank_) continue;
     const std::string call = context_->calls[peer].ToString();
     if (!call.empty()) {
-      absl::StrAppend(&text, "; rank ", peer, " is in ", call);
+      absl::StrAppend(&text, "; rank ", peer, " ", call);
     } else if (context_->returned[peer]) {
       absl::StrAppend(&text, "; rank ", peer, " has returned");
     }
@@ -183,13 +183,13 @@ void ProgramState::End(const absl::Status& status) {
   if (!status.ok()) {
     // The report comes before the peers learn of it, and fail as well.
     context_->outcome.Fail(status);
-    context_->groups.Abort(absl::CancelledError(
-        absl::StrCat("rank ", rank_, " of the program has failed")));
   }
   // Peers that hear of the end of its groups see why.
   context_->returned[rank_] = status.ok();
+  if (context_->on_end) context_->on_end(rank_, status);
+  if (!status.ok()) context_->groups.Abort(status);
   context_->groups.Leave(rank_);
-  context_->outcome.End();
+  context_->outcome.End(rank_);
 }
 
 ProgramActor::behavior_type ProgramBehavior(ProgramState::Self self,
@@ -209,7 +209,7 @@ ProgramActor::behavior_type ProgramBehavior(ProgramState::Self self,
 std::vector<ProgramActor> SpawnProgram(caf::actor_system& system,
                                        const ProgramContextPtr& context) {
   std::vector<ProgramActor> ranks;
-  for (int rank = 0; rank < context->spec.ranks; ++rank) {
+  for (int rank = context->first; rank < context->last; ++rank) {
     ranks.push_back(SpawnStrand(system, ProgramBehavior, context, rank));
   }
   for (const ProgramActor& rank : ranks) {

@@ -39,18 +39,28 @@ namespace troupe::actors {
 
 // State that the ranks of a program share.
 struct ProgramContext {
-  ProgramContext(ProgramSpec program, comm::GroupFactory make_group)
+  ProgramContext(ProgramSpec program, ProgramGroups::Maker make_group)
       : spec(std::move(program)),
         groups(spec.ranks, std::move(make_group)),
         outcome(spec.ranks),
         calls(spec.ranks),
         returned(spec.ranks) {}
 
+  // Returns which ranks have returned without an error.
+  std::vector<bool> Returned() const {
+    return {returned.begin(), returned.end()};
+  }
+
   const ProgramSpec spec;
   ProgramGroups groups;
   ProgramOutcome outcome;
-  // The call that each rank is in, and whether its program has returned without
-  // an error.
+  // The ranks of this process are [first, last).
+  int first = 0;
+  int last = spec.ranks;
+  // Called when the program of a rank here has ended. Null: it concerns nobody.
+  std::function<void(int rank, const absl::Status& status)> on_end;
+  // The call that each rank is in, as far as it is here, and whether its
+  // program has returned without an error.
   std::deque<CallNote> calls;
   std::deque<std::atomic<bool>> returned;
 };

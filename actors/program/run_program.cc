@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/caf/strand_scheduler.h"
 #include "actors/caf/thread_supply.h"
+#include "actors/program/program_links.h"
 #include "actors/program/program_strand.h"
 #include "actors/protocol/threaded_config.h"
 #include "base/check.h"
@@ -15,6 +16,14 @@
 
 namespace troupe::actors {
 
+namespace {
+
+int RanksHere(const ProgramSpec& spec) {
+  return spec.cluster.has_value() ? spec.cluster->ranks : spec.ranks;
+}
+
+}  // namespace
+
 absl::Status CheckProgram(const ProgramSpec& spec) {
   if (spec.body == nullptr) {
     return absl::InvalidArgumentError(
@@ -22,8 +31,8 @@ absl::Status CheckProgram(const ProgramSpec& spec) {
   }
   if (spec.ranks < 1 || spec.ranks > comm::kLocalGroupSizeMax) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a program in one process has 1 to ",
-                     comm::kLocalGroupSizeMax, " ranks, not ", spec.ranks));
+        absl::StrCat("a program has 1 to ", comm::kLocalGroupSizeMax,
+                     " ranks, not ", spec.ranks));
   }
   if (spec.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
@@ -37,13 +46,24 @@ absl::Status RunProgram(const ProgramSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckProgram(spec));
   try {
     TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadSupply> threads,
-                            StartActorThreads(ProgramThreads(spec.ranks)));
+                            StartActorThreads(ProgramThreads(RanksHere(spec))));
+    std::unique_ptr<ProgramLinks> links;
+    if (spec.cluster.has_value() && spec.cluster->processes > 1) {
+      TROUPE_ASSIGN_OR_RETURN(links, ProgramLinks::Open(spec));
+    }
     ThreadedConfig config(*threads);
     caf::actor_system system(config);
-    const auto context =
-        std::make_shared<ProgramContext>(spec, comm::MakeLocalGroup);
+    const auto context = std::make_shared<ProgramContext>(
+        spec, links == nullptr ? LocalGroupsBy(comm::MakeLocalGroup)
+                               : links->groups());
+    if (links != nullptr) links->Attach(context);
     const std::vector<ProgramActor> ranks = SpawnProgram(system, context);
-    return context->outcome.Wait();
+    if (links != nullptr) {
+      links->Wait(*context);
+    } else {
+      context->outcome.WaitFor(absl::InfiniteDuration());
+    }
+    return context->outcome.status();
   } catch (...) {
     return absl::InternalError(base::ExceptionText(std::current_exception()));
   }

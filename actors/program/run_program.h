@@ -1,5 +1,6 @@
-// Runs a program on as many ranks as it says, each on a strand in a thread of
-// its own, in this process (torch.multiprocessing.spawn, without processes).
+// Runs the ranks of a program that are in this process, each on a strand in a
+// thread of its own (torch.multiprocessing.spawn, without processes). With
+// ProgramSpec::cluster the other ranks are in processes that call it, too.
 //
 //   ProgramSpec spec;
 //   spec.ranks = 2;
@@ -24,7 +25,7 @@ namespace troupe::actors {
 // Checks the numbers of a spec.
 absl::Status CheckProgram(const ProgramSpec& spec);
 
-// Returns when all ranks have ended.
+// Returns when all ranks have ended, those of other processes as well.
 absl::Status RunProgram(const ProgramSpec& spec);
 
 }  // namespace troupe::actors

@@ -25,15 +25,20 @@ SimulatedRun SimulateProgram(const ProgramSpec& spec,
                              const ProgramSimulation& options) {
   SimulatedRun run;
   run.status = CheckProgram(spec);
+  if (run.status.ok() && spec.cluster.has_value()) {
+    run.status = absl::InvalidArgumentError(
+        "a simulated program has all ranks in one process; leave "
+        "ProgramSpec.cluster out");
+  }
   if (!run.status.ok()) return run;
   SimulatedConfig config;
   AddMessageTypes(config);
   caf::actor_system system(config);
   SeededScheduler scheduler(system, {options.seed, options.message_time_max});
   const auto context = std::make_shared<ProgramContext>(
-      spec, [&](const comm::LocalGroupOptions& group) {
+      spec, LocalGroupsBy([&](const comm::LocalGroupOptions& group) {
         return InSmallChunks(options.make_group, group);
-      });
+      }));
   std::vector<ProgramActor> ranks = SpawnProgram(system, context);
   while (!context->outcome.has_ended()) {
     if (++run.messages <= options.messages_max && scheduler.Step()) continue;
@@ -51,7 +56,7 @@ SimulatedRun SimulateProgram(const ProgramSpec& spec,
   ranks.clear();
   while (!scheduler.idle()) scheduler.Step();
   run.trace_hash = scheduler.hash();
-  if (context->outcome.has_ended()) run.status = context->outcome.Wait();
+  run.status = context->outcome.status();
   return run;
 }
 

@@ -4,6 +4,11 @@
 // aside.
 //
 //   bazel run //examples/collectives
+//
+// The same four ranks in two processes, by Troupe's launcher or by torchrun:
+//
+//   trainer launch --nproc-per-node=2 \
+//     --program=bazel-bin/examples/collectives/collectives
 
 #include <stdexcept>
 #include <string>
@@ -67,4 +72,8 @@ void Run(Rank& rank) {
   rank.Log("all collectives are right on %d ranks\n", n);
 }
 
-int main() { return ExitCode(Spawn(Run, /*ranks=*/4)); }
+int main() {
+  SpawnOptions options;
+  options.ranks = 4;
+  return Main(Run, options);
+}

@@ -1,0 +1,194 @@
+// Programs whose ranks are in several processes: here threads of one process
+// that meet over TCP on the loopback.
+
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "troupe/troupe.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+// Runs the program in as many processes as there are numbers, each with that
+// many ranks. Returns their results.
+std::vector<absl::Status> RunIn(const std::vector<int>& ranks,
+                                const Program& program,
+                                absl::Duration timeout = absl::Minutes(1)) {
+  std::promise<int> port;
+  std::shared_future<int> listening = port.get_future().share();
+  std::vector<absl::Status> results(ranks.size());
+  std::vector<std::thread> threads;
+  for (std::size_t p = 0; p < ranks.size(); ++p) {
+    threads.emplace_back([&, p] {
+      SpawnOptions options;
+      for (int count : ranks) options.ranks += count;
+      options.ranks -= 1;  // the default
+      options.timeout = timeout;
+      actors::ClusterOptions cluster;
+      cluster.process = static_cast<int>(p);
+      cluster.processes = static_cast<int>(ranks.size());
+      cluster.ranks = ranks[p];
+      cluster.insecure = true;
+      cluster.transport = actors::Transport::kTcp;
+      if (p == 0) {
+        cluster.on_listening = [&port](int number) {
+          port.set_value(number);
+          return absl::OkStatus();
+        };
+      } else {
+        cluster.master_port = listening.get();
+      }
+      options.cluster = cluster;
+      results[p] = Spawn(program, options);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+std::vector<std::string> Messages(const std::vector<absl::Status>& results) {
+  std::vector<std::string> messages;
+  for (const absl::Status& result : results) {
+    messages.emplace_back(result.message());
+  }
+  return messages;
+}
+
+TEST(ProcessesTest, CollectivesMessagesAndGroups) {
+  const std::vector<absl::Status> results = RunIn({2, 1, 1}, [](Rank& rank) {
+    Var t = rank.Full({1000}, rank.number());
+    AllReduce(t);
+    EXPECT_EQ(t.tensor().data<float>()[999], 6);
+    const Var all = rank.world().AllGather(rank.Full({1}, rank.number()));
+    EXPECT_EQ(all.tensor().data<float>()[3], 3);
+    // In a ring, without waiting.
+    Var from = rank.Zeros({3});
+    Work sent = rank.world().StartSend(rank.Full({3}, rank.number()),
+                                       (rank.number() + 1) % 4, /*tag=*/5);
+    EXPECT_EQ(rank.world().Recv(from, kAnySource, /*tag=*/5),
+              (rank.number() + 3) % 4);
+    sent.Wait();
+    // Groups that some ranks make, in another order than their peers.
+    if (rank.number() == 1 || rank.number() == 3) {
+      Group& odd = rank.NewGroup({1, 3});
+      Var a = rank.Ones({7});
+      odd.AllReduce(a);
+      EXPECT_EQ(a.tensor().data<float>()[6], 2);
+    } else {
+      Group& even = rank.NewGroup({2, 0});
+      Var a = rank.Full({7}, rank.number());
+      even.Broadcast(a, /*root=*/0);
+      EXPECT_EQ(a.tensor().data<float>()[6], 2);
+    }
+    if (rank.number() < 3) {
+      Group& first = rank.NewGroup({0, 1, 2});
+      Group& second = rank.NewGroup({0, 1, 2});
+      Var a = rank.Ones({1}), b = rank.Ones({1});
+      Work work = second.StartAllReduce(b, ReduceOp::kProduct);
+      first.AllReduce(a);
+      work.Wait();
+      EXPECT_EQ(a.item(), 3);
+      EXPECT_EQ(b.item(), 1);
+    }
+  });
+  EXPECT_THAT(Messages(results), Each(""));
+}
+
+// A process whose ranks have returned stays for the others.
+TEST(ProcessesTest, RanksReturnOneAfterTheOther) {
+  const std::vector<absl::Status> results = RunIn({1, 2}, [](Rank& rank) {
+    Var t = rank.Zeros({1});
+    if (rank.number() == 0) return;
+    Group& rest = rank.NewGroup({1, 2});
+    for (int i = 0; i < 100; ++i) rest.AllReduce(t);
+    if (rank.number() == 1) return;
+    t += 1;
+    EXPECT_EQ(t.item(), 1);
+  });
+  EXPECT_THAT(Messages(results), Each(""));
+}
+
+TEST(ProcessesTest, AllProcessesReturnTheSameCause) {
+  const std::vector<absl::Status> results = RunIn({1, 2}, [](Rank& rank) {
+    if (rank.number() == 2) throw std::runtime_error("no such file");
+    rank.world().Barrier();
+  });
+  EXPECT_THAT(Messages(results), Each(AllOf(HasSubstr("rank 2: "),
+                                            HasSubstr("no such file"))));
+}
+
+TEST(ProcessesTest, ARankThatReturnsEarlyIsNamed) {
+  for (bool message : {false, true}) {
+    const std::vector<absl::Status> results =
+        RunIn({1, 1}, [message](Rank& rank) {
+          if (rank.number() == 1) return;
+          Var t = rank.Ones({4});
+          if (message) {
+            rank.world().Recv(t, /*from=*/1);
+          } else {
+            rank.world().AllReduce(t);
+          }
+        });
+    EXPECT_THAT(
+        Messages(results),
+        Each(AllOf(HasSubstr("rank 0: "), HasSubstr("rank 1 has returned"),
+                   HasSubstr("processes_test.cc:"))));
+  }
+}
+
+TEST(ProcessesTest, MismatchedCollectivesNameBothCalls) {
+  const std::vector<absl::Status> results = RunIn({1, 1}, [](Rank& rank) {
+    const Var t = rank.Ones({4});
+    if (rank.number() == 0) {
+      rank.world().AllReduce(t);
+    } else {
+      rank.world().Broadcast(t, 0);
+    }
+  });
+  EXPECT_THAT(Messages(results),
+              Each(AllOf(HasSubstr("all_reduce(sum, f32 x 4)"),
+                         HasSubstr("broadcast(root 0, f32 x 4)"),
+                         HasSubstr("processes_test.cc:"))));
+}
+
+TEST(ProcessesTest, TheProcessesHaveAllRanks) {
+  SpawnOptions options;
+  options.ranks = 2;
+  std::promise<int> port;
+  actors::ClusterOptions cluster;
+  cluster.processes = 2;
+  cluster.ranks = 1;
+  cluster.insecure = true;
+  cluster.on_listening = [&port](int number) {
+    port.set_value(number);
+    return absl::OkStatus();
+  };
+  options.cluster = cluster;
+  absl::Status other;
+  std::thread second([&] {
+    SpawnOptions wrong = options;
+    wrong.cluster->process = 1;
+    wrong.cluster->ranks = 2;
+    wrong.cluster->on_listening = nullptr;
+    wrong.cluster->master_port = port.get_future().get();
+    other = Spawn([](Rank&) { ADD_FAILURE(); }, wrong);
+  });
+  const absl::Status status = Spawn([](Rank&) { ADD_FAILURE(); }, options);
+  second.join();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("3 ranks together where the program has 2"));
+  EXPECT_THAT(std::string(other.message()), HasSubstr("3 ranks together"));
+}
+
+}  // namespace
+}  // namespace troupe
