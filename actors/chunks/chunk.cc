@@ -82,7 +82,9 @@ absl::Status Chunk::Init() {
   parameters.update_queue = setup_.update_queue;
   TROUPE_ASSIGN_OR_RETURN(parameters_,
                           ChunkParameters::Create(parameters, *module_));
-  buckets_.resize(parameters_->num_buckets());
+  ledger_.emplace(GradientLedger::Setup{setup_.chunk, parameters_.get(),
+                                        setup_.trace, setup_.gated},
+                  listener_);
   micro_batches_ = std::vector<MicroBatch>(setup_.plan->micro_batches);
   return absl::OkStatus();
 }
@@ -91,12 +93,10 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   kind_ = kind;
   step_ = step;
   batches_ = std::move(batches);
-  counting_ = updates_ = false;
   draws_ = nn::Tensor();
   // A step that was aborted may have left a backward.
   backward_.reset();
-  bucket_status_ = absl::OkStatus();
-  for (Bucket& bucket : buckets_) bucket = {};
+  ledger_->BeginStep();
   if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
 
@@ -225,7 +225,7 @@ absl::Status Chunk::RunForward(int m) {
     ctx.set_random_place(draws_.FlatView(std::int64_t{2} * m, {2}));
   }
   ctx.set_collectives(setup_.axes);
-  if (train && setup_.gated) ctx.set_gate(this);
+  if (train && setup_.gated) ctx.set_gate(&*ledger_);
   TROUPE_ASSIGN_OR_RETURN(const nn::TensorList inputs, Inputs(ctx, m));
   micro.outputs = RunModule(ctx, inputs);
   const bool has_loss = last_ && kind_ != StepKind::kPredict;
@@ -273,19 +273,10 @@ nn::TensorList Chunk::TakeInputGradients(int m) {
 
 void Chunk::BeginBackward(int m, Mode mode) {
   MicroBatch& micro = micro_batches_[m];
-  counting_ = m + 1 == static_cast<int>(batches_.size());
-  if (counting_) {
-    // The input half of a split backward adds to no parameter's gradient, and
-    // weight halves of earlier micro-batches may follow: no bucket is complete.
-    weights_begun_ = mode != Mode::kInputs;
-    if (mode != Mode::kWeights) CountGradients(micro.tape);
-    // A bucket that this micro-batch does not touch is complete already.
-    TellWhatIsDone();
-  }
-  backward_.emplace(
-      Backward{nn::BackwardPass(micro.tape, kernels_,
-                                static_cast<nn::GradientSink&>(*this), mode),
-               m, mode});
+  ledger_->BeginPass(micro.tape, mode,
+                     /*last=*/m + 1 == static_cast<int>(batches_.size()));
+  backward_.emplace(Backward{
+      nn::BackwardPass(micro.tape, kernels_, *ledger_, mode), m, mode});
   if (mode == Mode::kWeights) return;
   if (last_ && setup_.loss_seed.defined()) {
     backward_->pass.Seed(micro.outputs[0], setup_.loss_seed);
@@ -313,7 +304,7 @@ absl::StatusOr<bool> Chunk::NextPiece() {
 
 absl::StatusOr<bool> Chunk::RunPiece() {
   TROUPE_ASSIGN_OR_RETURN(const bool more, backward_->pass.Next());
-  TROUPE_RETURN_IF_ERROR(bucket_status_);
+  TROUPE_RETURN_IF_ERROR(ledger_->status());
   if (more) return true;
   const Mode mode = backward_->mode;
   MicroBatch& micro = micro_batches_[backward_->micro_batch];
@@ -330,69 +321,6 @@ absl::StatusOr<bool> Chunk::RunPiece() {
   }
   if (mode != Mode::kInputs) micro.tape.Reset();
   return false;
-}
-
-void Chunk::CountGradients(const nn::Tape& tape) {
-  for (const nn::Parameter* parameter : tape.parameters()) {
-    Bucket& bucket = buckets_[parameters_->BucketOf(*parameter)];
-    ++bucket.grads_left;
-    ++bucket.readers_left;
-  }
-}
-
-void Chunk::TellWhatIsDone() {
-  for (int k = 0; k < static_cast<int>(buckets_.size()); ++k) TellIfDone(k);
-}
-
-void Chunk::TellIfDone(int k) {
-  Bucket& bucket = buckets_[k];
-  if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
-    // No forward has waited for the update if this step reads nothing of the
-    // bucket.
-    if (setup_.gated) {
-      bucket_status_.Update(listener_->AwaitUpdate(setup_.chunk, k));
-    }
-    bucket_status_.Update(parameters_->AddUses(k));
-    if (bucket_status_.ok()) {
-      bucket_status_.Update(parameters_->ZeroUnwritten(k));
-    }
-    // The reduction of a bucket that stages share begins after the sum over
-    // the stages.
-    if (bucket_status_.ok() && !parameters_->IsTied(k)) {
-      bucket_status_.Update(parameters_->BeginReduction(k));
-    }
-    if (!bucket_status_.ok()) return;  // NextPiece() returns it
-    bucket.ready = true;
-    setup_.trace->BucketReady(setup_.chunk, k);
-    listener_->BucketReady(setup_.chunk, k);
-  }
-  if (bucket.readers_left == 0 && !bucket.released) {
-    bucket.released = true;
-    listener_->BucketReleased(setup_.chunk, k);
-  }
-}
-
-absl::Status Chunk::GradientNeeded(nn::Parameter& parameter) {
-  return parameters_->HoldGrads(parameters_->BucketOf(parameter));
-}
-
-void Chunk::GradientComplete(nn::Parameter& parameter) {
-  if (!counting_) return;
-  const int bucket = parameters_->BucketOf(parameter);
-  setup_.trace->GradientComplete(parameter.name, setup_.chunk, bucket);
-  --buckets_[bucket].grads_left;
-  TellIfDone(bucket);
-}
-
-absl::Status Chunk::AwaitValue(const nn::Parameter& parameter) {
-  return listener_->AwaitUpdate(setup_.chunk, parameters_->BucketOf(parameter));
-}
-
-void Chunk::LastReaderDone(nn::Parameter& parameter) {
-  if (!counting_) return;
-  const int bucket = parameters_->BucketOf(parameter);
-  --buckets_[bucket].readers_left;
-  TellIfDone(bucket);
 }
 
 }  // namespace troupe::actors

@@ -35,6 +35,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "actors/chunks/chunk_parameters.h"
+#include "actors/chunks/gradient_ledger.h"
 #include "actors/chunks/memory_holders.h"
 #include "actors/chunks/staged_copy.h"
 #include "actors/chunks/step_trace.h"
@@ -51,27 +52,10 @@
 
 namespace troupe::actors {
 
-class Chunk : private nn::GradientSink, private nn::ParameterGate {
+class Chunk {
  public:
   using Mode = nn::BackwardPass::Mode;
-
-  // Callbacks about the buckets of chunk `chunk`. BucketReady() and
-  // BucketReleased() are called in the backward of a step's last micro-batch,
-  // at most once a step for each bucket.
-  class Listener {
-   public:
-    virtual ~Listener() = default;
-    // This step adds nothing more to the bucket's gradients.
-    virtual void BucketReady(int chunk, int bucket) = 0;
-    // Nothing in this step reads the bucket's parameters any more.
-    virtual void BucketReleased(int chunk, int bucket) = 0;
-    // Called in a training step, if Setup::gated, before the bucket's
-    // parameters are read or its gradients written. Returns once the previous
-    // step has updated the bucket, or once the device will wait for that.
-    virtual absl::Status AwaitUpdate(int /*chunk*/, int /*bucket*/) {
-      return absl::OkStatus();
-    }
-  };
+  using Listener = GradientLedger::Listener;
 
   struct Setup {
     const JobSpec* spec = nullptr;  // model, loss, optimizer, dtype, seed
@@ -103,7 +87,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   // All pointers outlive the chunk.
   static absl::StatusOr<std::unique_ptr<Chunk>> Create(const Setup& setup,
                                                        Listener* listener);
-  ~Chunk() override;
+  ~Chunk();
+  Chunk(const Chunk&) = delete;
+  Chunk& operator=(const Chunk&) = delete;
 
   int stage() const { return setup_.stage; }
   bool is_first() const { return first_; }
@@ -130,7 +116,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   // ChunkParameters::Update() leaves out such parameters. Call it before
   // BeginBackward(); it has no effect if the parameters do not allow it
   // (ChunkParameters::UpdatesByRows).
-  void UpdateInBackward() { updates_ = parameters_->UpdatesByRows(); }
+  void UpdateInBackward() { ledger_->UpdateInBackward(); }
   void BeginBackward(int micro_batch, Mode mode);
   // Runs a piece of the backward (nn/autograd/tape.h). Returns false once the
   // backward has ended.
@@ -158,12 +144,6 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
  private:
   struct MicroBatch;
-  struct Bucket {
-    int grads_left = 0;
-    int readers_left = 0;
-    bool ready = false;
-    bool released = false;
-  };
   // The backward under way.
   struct Backward {
     nn::BackwardPass pass;
@@ -173,18 +153,6 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
   Chunk(const Setup& setup, Listener* listener);
   absl::Status Init();
-
-  // GradientSink:
-  absl::Status GradientNeeded(nn::Parameter& parameter) override;
-  bool TakesRows(const nn::Parameter&) override { return updates_; }
-  absl::Status TakeRows(nn::Parameter& parameter, std::int64_t begin,
-                        const nn::Tensor& rows) override {
-    return parameters_->UpdateRows(parameter, begin, rows);
-  }
-  void GradientComplete(nn::Parameter& parameter) override;
-  void LastReaderDone(nn::Parameter& parameter) override;
-  // ParameterGate:
-  absl::Status AwaitValue(const nn::Parameter& parameter) override;
 
   absl::Status RunForward(int micro_batch);
   absl::StatusOr<bool> RunPiece();
@@ -204,9 +172,6 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   // the model's dtype, while tokens stay integers.
   absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded,
                                          StagedCopy& copy);
-  void CountGradients(const nn::Tape& tape);
-  void TellWhatIsDone();
-  void TellIfDone(int bucket);
 
   const Setup setup_;
   Listener* const listener_;
@@ -216,6 +181,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
   std::unique_ptr<nn::Module> module_;
   std::unique_ptr<ChunkParameters> parameters_;
+  std::optional<GradientLedger> ledger_;
 
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
@@ -223,12 +189,6 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   nn::Tensor draws_;  // undefined if the step is not recorded
   std::vector<MicroBatch> micro_batches_;
   std::optional<Backward> backward_;
-  // Whether the last micro-batch's backward has begun: it completes gradients.
-  bool counting_ = false;
-  bool weights_begun_ = false;  // whether its weight gradients have begun
-  bool updates_ = false;        // whether backward updates parameters by rows
-  absl::Status bucket_status_;  // error that kept a bucket from becoming ready
-  std::vector<Bucket> buckets_;
 };
 
 }  // namespace troupe::actors

@@ -1,0 +1,95 @@
+#include "actors/chunks/gradient_ledger.h"
+
+#include "base/check.h"
+
+namespace troupe::actors {
+
+GradientLedger::GradientLedger(const Setup& setup, Listener* listener)
+    : setup_(setup),
+      listener_(listener),
+      buckets_(setup.parameters->num_buckets()) {}
+
+void GradientLedger::BeginStep() {
+  counting_ = updates_ = false;
+  status_ = absl::OkStatus();
+  for (Bucket& bucket : buckets_) bucket = {};
+}
+
+void GradientLedger::BeginPass(const nn::Tape& tape, Mode mode, bool last) {
+  counting_ = last;
+  if (!last) return;
+  // The input half of a split backward adds to no parameter's gradient, and
+  // weight halves of earlier backwards may follow: no bucket is complete.
+  weights_begun_ = mode != Mode::kInputs;
+  if (mode != Mode::kWeights) CountGradients(tape);
+  // A bucket that this backward does not touch is complete already.
+  TellWhatIsDone();
+}
+
+void GradientLedger::CountGradients(const nn::Tape& tape) {
+  for (const nn::Parameter* parameter : tape.parameters()) {
+    Bucket& bucket = buckets_[setup_.parameters->BucketOf(*parameter)];
+    ++bucket.grads_left;
+    ++bucket.readers_left;
+  }
+}
+
+void GradientLedger::TellWhatIsDone() {
+  for (int k = 0; k < static_cast<int>(buckets_.size()); ++k) TellIfDone(k);
+}
+
+void GradientLedger::TellIfDone(int k) {
+  Bucket& bucket = buckets_[k];
+  if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
+    if (status_.ok()) status_ = CompleteBucket(k);
+    if (!status_.ok()) return;
+    bucket.ready = true;
+    setup_.trace->BucketReady(setup_.chunk, k);
+    listener_->BucketReady(setup_.chunk, k);
+  }
+  if (bucket.readers_left == 0 && !bucket.released) {
+    bucket.released = true;
+    listener_->BucketReleased(setup_.chunk, k);
+  }
+}
+
+absl::Status GradientLedger::CompleteBucket(int k) {
+  ChunkParameters& parameters = *setup_.parameters;
+  // No forward has waited for the update if this step reads nothing of the
+  // bucket.
+  if (setup_.gated) {
+    TROUPE_RETURN_IF_ERROR(listener_->AwaitUpdate(setup_.chunk, k));
+  }
+  TROUPE_RETURN_IF_ERROR(parameters.AddUses(k));
+  TROUPE_RETURN_IF_ERROR(parameters.ZeroUnwritten(k));
+  // The reduction of a bucket that stages share begins after the sum over the
+  // stages.
+  return parameters.IsTied(k) ? absl::OkStatus() : parameters.BeginReduction(k);
+}
+
+absl::Status GradientLedger::GradientNeeded(nn::Parameter& parameter) {
+  ChunkParameters& parameters = *setup_.parameters;
+  return parameters.HoldGrads(parameters.BucketOf(parameter));
+}
+
+void GradientLedger::GradientComplete(nn::Parameter& parameter) {
+  if (!counting_) return;
+  const int bucket = setup_.parameters->BucketOf(parameter);
+  setup_.trace->GradientComplete(parameter.name, setup_.chunk, bucket);
+  --buckets_[bucket].grads_left;
+  TellIfDone(bucket);
+}
+
+void GradientLedger::LastReaderDone(nn::Parameter& parameter) {
+  if (!counting_) return;
+  const int bucket = setup_.parameters->BucketOf(parameter);
+  --buckets_[bucket].readers_left;
+  TellIfDone(bucket);
+}
+
+absl::Status GradientLedger::AwaitValue(const nn::Parameter& parameter) {
+  return listener_->AwaitUpdate(setup_.chunk,
+                                setup_.parameters->BucketOf(parameter));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,128 @@
+// Counts, during the backwards of a step, the gradients and readers that each
+// bucket still waits for, and reports when a bucket is complete, as PyTorch's
+// DDP Reducer does. It is the GradientSink of the backwards: a chunk of a job
+// has one (chunk.h), and so has a hand-written training loop
+// (actors/engine/loop/loop_engine.h).
+//
+//   GradientLedger ledger({/*chunk=*/0, &parameters, &trace}, &listener);
+//   ledger.BeginStep();
+//   ledger.BeginPass(tape, GradientLedger::Mode::kWhole, /*last=*/true);
+//   nn::BackwardPass pass(tape, kernels, ledger, GradientLedger::Mode::kWhole);
+//   pass.Seed(loss);
+//   while (*pass.Next()) {
+//     TROUPE_RETURN_IF_ERROR(ledger.status());
+//   }
+//
+// A step has one or more backwards, which add to the same gradients. Only the
+// last one reports: until then no bucket is complete. A parameter that it does
+// not use is complete at once; if no backward of the step has written its
+// gradient, that is zeros.
+//
+// When a bucket becomes ready, in this order: gradients per use are added
+// (ChunkParameters::AddUses), unwritten gradients are zeroed, the first round
+// of the reduction begins, the trace and the listener are called.
+//
+// Errors: status() has the first error of a listener or kernel that kept a
+// bucket from becoming ready. It may be set by BeginPass(), too.
+// Threads: one at a time.
+
+#ifndef ACTORS_CHUNKS_GRADIENT_LEDGER_H_
+#define ACTORS_CHUNKS_GRADIENT_LEDGER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "actors/chunks/chunk_parameters.h"
+#include "actors/chunks/step_trace.h"
+#include "nn/autograd/context.h"
+#include "nn/autograd/parameter.h"
+#include "nn/autograd/tape.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::actors {
+
+class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
+ public:
+  using Mode = nn::BackwardPass::Mode;
+
+  // Callbacks about the buckets of chunk `chunk`. BucketReady() and
+  // BucketReleased() are called in the last backward of a step, at most once a
+  // step for each bucket.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // This step adds nothing more to the bucket's gradients.
+    virtual void BucketReady(int chunk, int bucket) = 0;
+    // Nothing in this step reads the bucket's parameters any more.
+    virtual void BucketReleased(int chunk, int bucket) = 0;
+    // Called in a training step, if Setup::gated, before the bucket's
+    // parameters are read or its gradients written. Returns once the previous
+    // step has updated the bucket, or once the device will wait for that.
+    virtual absl::Status AwaitUpdate(int /*chunk*/, int /*bucket*/) {
+      return absl::OkStatus();
+    }
+  };
+
+  struct Setup {
+    int chunk = 0;  // number of the parameters among those of the rank
+    ChunkParameters* parameters = nullptr;
+    StepTrace* trace = nullptr;
+    // Whether Listener::AwaitUpdate() is called.
+    bool gated = false;
+  };
+
+  // All pointers outlive the ledger.
+  GradientLedger(const Setup& setup, Listener* listener);
+
+  // Starts a step: no bucket is ready or released.
+  void BeginStep();
+  // Lets the backwards of this step update parameters row by row
+  // (Chunk::UpdateInBackward).
+  void UpdateInBackward() { updates_ = setup_.parameters->UpdatesByRows(); }
+  // Starts a backward over `tape`, or a half of one. `last`: whether it is the
+  // last backward of the step. Both halves of a split backward are then the
+  // last, and weight gradients of earlier ones may run between them.
+  void BeginPass(const nn::Tape& tape, Mode mode, bool last);
+  // Returns the first error that kept a bucket from becoming ready.
+  const absl::Status& status() const { return status_; }
+
+  // nn::GradientSink:
+  absl::Status GradientNeeded(nn::Parameter& parameter) override;
+  bool TakesRows(const nn::Parameter&) override { return updates_; }
+  absl::Status TakeRows(nn::Parameter& parameter, std::int64_t begin,
+                        const nn::Tensor& rows) override {
+    return setup_.parameters->UpdateRows(parameter, begin, rows);
+  }
+  void GradientComplete(nn::Parameter& parameter) override;
+  void LastReaderDone(nn::Parameter& parameter) override;
+  // nn::ParameterGate:
+  absl::Status AwaitValue(const nn::Parameter& parameter) override;
+
+ private:
+  struct Bucket {
+    int grads_left = 0;
+    int readers_left = 0;
+    bool ready = false;
+    bool released = false;
+  };
+
+  void CountGradients(const nn::Tape& tape);
+  void TellWhatIsDone();
+  void TellIfDone(int bucket);
+  // Completes the gradients of a bucket to which no backward adds more, and
+  // begins their reduction.
+  absl::Status CompleteBucket(int bucket);
+
+  const Setup setup_;
+  Listener* const listener_;
+  bool counting_ = false;       // whether the present pass completes gradients
+  bool weights_begun_ = false;  // whether its weight gradients have begun
+  bool updates_ = false;        // whether backward updates parameters by rows
+  absl::Status status_;
+  std::vector<Bucket> buckets_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHUNKS_GRADIENT_LEDGER_H_
