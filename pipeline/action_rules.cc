@@ -124,7 +124,10 @@ void NeedsOfReduceUpdate(const NeedSources& from, Action& action) {
 void NeedsOfUpdate(const NeedSources& from, Action& action) {
   NeedBucket(SignalKind::kBucketReduced, action);
   NeedBucket(SignalKind::kBucketReleased, action);
-  NeedLoss(action);
+  const bool asked = from.options.updates_on_request;
+  if (asked) action.needs.push_back({SignalKind::kStepAsked, 0});
+  // A loop without LR has the means of each rank's loss: nothing divides them.
+  if (!asked || from.index.Has(ActionKind::kReduceLoss, 0)) NeedLoss(action);
   if (from.options.update_needs_all_buckets) {
     action.needs.push_back({SignalKind::kAllReduced, 0});
   }

@@ -80,6 +80,7 @@ enum class SignalKind {
   kBucketReduced,   // bucket `id`: summed over the dp group
   kAllReduced,      // every bucket of every chunk is reduced
   kLossReduced,     // loss statistics summed: the divisor is known
+  kStepAsked,       // a loop's program has asked for the step's updates
 };
 
 struct Signal {
@@ -177,6 +178,10 @@ struct ReductionOptions {
   std::vector<int> tied = {};
   // Number of rounds of each ARk.
   int rounds = 1;
+  // Whether a program asks for the updates of each step (LoopTable in
+  // parameter_plan.h). They need kStepAsked, and the loss only if the table
+  // reduces it.
+  bool updates_on_request = false;
 };
 // Adds LR after the last forward, and ARk, UPk (or RUk) in bucket order at the
 // end, last chunk first, since its gradients are complete first; then NR, if

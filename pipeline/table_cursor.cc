@@ -54,7 +54,7 @@ void TableCursor::FindRoles() {
 
 void TableCursor::LinkNeeds() {
   const int actions = static_cast<int>(table_.actions.size());
-  const int slots = actions + 3 * buckets_ + 2;
+  const int slots = actions + 3 * buckets_ + 3;
   first_waiting_.assign(slots + 1, 0);
   for (const Action& action : table_.actions) {
     for (const Signal& need : action.needs) {
@@ -113,6 +113,8 @@ int TableCursor::SlotOf(Signal signal) const {
       return actions + 3 * buckets_;
     case SignalKind::kLossReduced:
       return actions + 3 * buckets_ + 1;
+    case SignalKind::kStepAsked:
+      return actions + 3 * buckets_ + 2;
   }
   return -1;
 }

@@ -71,11 +71,16 @@ absl::Status Chunk::Init() {
       module_, pipeline::BuildStage(setup_.spec->model, setup_.plan->cuts,
                                     setup_.stage));
   ChunkParameters::Setup parameters;
-  parameters.spec = setup_.spec;
+  const JobSpec& spec = *setup_.spec;
   parameters.plan = setup_.plan;
   parameters.stage = setup_.stage;
   parameters.replica = setup_.replica;
   parameters.kernels = setup_.kernels;
+  parameters.seed = spec.seed;
+  parameters.weights = spec.init.weights.get();
+  parameters.make_optimizer = [&spec] { return MakeOptimizer(spec); };
+  parameters.hook = &spec.hook;
+  parameters.allow_missing = spec.checkpoint.allow_missing;
   parameters.start_threads = setup_.start_threads;
   parameters.grad_allocator = setup_.grad_allocator;
   parameters.scalars = setup_.scalars;

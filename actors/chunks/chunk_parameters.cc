@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/state_dict.h"
+#include "actors/spec/job_spec.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "nn/autograd/tape.h"
@@ -134,8 +135,33 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
   FindShared();
   TROUPE_RETURN_IF_ERROR(AddReductions());
   TROUPE_RETURN_IF_ERROR(AddBuffers(module));
-  const nn::WeightFile* const weights = setup_.spec->init.weights.get();
-  return weights == nullptr ? absl::OkStatus() : ReadWeights(*weights);
+  if (setup_.weights != nullptr) {
+    TROUPE_RETURN_IF_ERROR(ReadWeights(*setup_.weights));
+  }
+  return setup_.make_optimizer == nullptr
+             ? absl::OkStatus()
+             : AttachOptimizer(setup_.make_optimizer);
+}
+
+absl::Status ChunkParameters::AttachOptimizer(const MakeOptimizerFn& make) {
+  if (optimizer() != nullptr) {
+    return absl::FailedPreconditionError(
+        "the parameters have an optimizer already");
+  }
+  for (Part& part : parts_) {
+    TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<nn::Optimizer> optimizer, make());
+    TROUPE_RETURN_IF_ERROR(optimizer->Attach(*part.arena));
+    TROUPE_RETURN_IF_ERROR(optimizer->Begin(*setup_.kernels, *part.arena));
+    if (setup_.weights != nullptr) {
+      TROUPE_RETURN_IF_ERROR(ReadWideCopies(*setup_.weights, *part.arena));
+    }
+    for (int k = 0; k < part.arena->num_buckets(); ++k) {
+      part.updates.push_back(std::make_shared<BucketUpdate>(
+          setup_.kernels, optimizer, part.arena, k, setup_.scalars));
+    }
+    part.optimizer = std::move(optimizer);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ChunkParameters::AddBuffers(nn::Module& module) {
@@ -210,8 +236,6 @@ absl::Status ChunkParameters::ReadWeights(const nn::WeightFile& weights) {
     for (const nn::ArenaSlot& slot : part.arena->slots()) {
       TROUPE_RETURN_IF_ERROR(fill(*slot.parameter));
     }
-    TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
-    TROUPE_RETURN_IF_ERROR(ReadWideCopies(weights, *part.arena));
   }
   for (const nn::Buffer* buffer : buffers_) {
     TROUPE_RETURN_IF_ERROR(fill(*buffer));
@@ -252,7 +276,8 @@ absl::Status ChunkParameters::AddPart(
   // With one micro-batch, a bucket is updated soon after it is complete, and
   // the next one can use the memory of its gradients. With several, all buckets
   // need gradients at a time.
-  options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1 ||
+  options.keep_grads = setup_.keeps_grads || buckets.size() < 2 ||
+                       plan.micro_batches > 1 ||
                        setup_.update_queue != nn::Queue::kCompute;
   // If backward may update rows, the gradients of even the largest bucket may
   // need no memory.
@@ -260,16 +285,9 @@ absl::Status ChunkParameters::AddPart(
   Part part;
   TROUPE_ASSIGN_OR_RETURN(part.arena,
                           nn::ParameterArena::Create(buckets, options, memory));
-  TROUPE_RETURN_IF_ERROR(part.arena->Initialize(setup_.spec->seed));
+  TROUPE_RETURN_IF_ERROR(part.arena->Initialize(setup_.seed));
   bucket_of_.resize(bucket_of_.size() + part.arena->slots().size(),
                     nn::kNoBucket);
-  TROUPE_ASSIGN_OR_RETURN(part.optimizer, MakeOptimizer(*setup_.spec));
-  TROUPE_RETURN_IF_ERROR(part.optimizer->Attach(*part.arena));
-  TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
-  for (int k = 0; k < part.arena->num_buckets(); ++k) {
-    part.updates.push_back(std::make_shared<BucketUpdate>(
-        setup_.kernels, part.optimizer, part.arena, k, setup_.scalars));
-  }
   parts_.push_back(std::move(part));
   return absl::OkStatus();
 }
@@ -331,7 +349,7 @@ absl::Status ChunkParameters::ForEachSaved(const Checkpoint* saved,
 absl::Status ChunkParameters::CopyInto(const nn::Tensor& scalars,
                                        CheckpointShard& shard) const {
   for (const Part& part : parts_) {
-    if (!part.optimizer->CountsUpdates()) continue;
+    if (part.optimizer == nullptr || !part.optimizer->CountsUpdates()) continue;
     TROUPE_RETURN_IF_ERROR(part.counts.CopyInto(*part.arena, scalars, copies_,
                                                 *setup_.kernels, shard));
   }
@@ -351,6 +369,7 @@ absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint,
                                       double updates) {
   TROUPE_RETURN_IF_ERROR(RestoreTensors(checkpoint, /*states=*/false));
   for (Part& part : parts_) {
+    if (part.optimizer == nullptr) continue;
     // Sets the initial values of states that the checkpoint may lack.
     TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
     if (!part.optimizer->CountsUpdates()) continue;
@@ -370,7 +389,7 @@ absl::Status ChunkParameters::RestoreTensors(const Checkpoint& checkpoint,
         if (of_optimizer != states) return absl::OkStatus();
         const bool missing = states ? checkpoint.FindOptimizer(name) == nullptr
                                     : checkpoint.FindModel(name) == nullptr;
-        if (missing && setup_.spec->checkpoint.allow_missing) {
+        if (missing && setup_.allow_missing) {
           return absl::OkStatus();
         }
         return Fill(tensor, [&](const nn::Tensor& host) {

@@ -1,6 +1,8 @@
 // Owns all that a chunk trains and saves: its parameters, in one arena per
 // dtype, each with an optimizer of its own, and its buffers. Buckets are those
-// of the plan, by number.
+// of the plan, by number. It needs no job: a hand-written training loop has one
+// with a plan of parameters alone (pipeline/parameter_plan.h), and attaches its
+// optimizer later.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto parameters,
 //                           ChunkParameters::Create(setup, *module));
@@ -17,6 +19,7 @@
 #define ACTORS_CHUNKS_CHUNK_PARAMETERS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -29,25 +32,44 @@
 #include "actors/chunks/bucket_update.h"
 #include "actors/chunks/update_counts.h"
 #include "actors/spec/bucket_reduction.h"
-#include "actors/spec/job_spec.h"
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/buffer.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
+#include "nn/optim/optimizer.h"
+#include "nn/serialize/weight_file.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {
 
 class ChunkParameters {
  public:
+  // Makes an optimizer, one for each dtype.
+  using MakeOptimizerFn =
+      std::function<absl::StatusOr<std::unique_ptr<nn::Optimizer>>()>;
+
   struct Setup {
-    const JobSpec* spec = nullptr;  // optimizer, seed
-    const pipeline::Plan* plan = nullptr;
+    const pipeline::Plan* plan = nullptr;  // outlives it, like all pointers
     int stage = 0;
     int replica = 0;
     std::shared_ptr<nn::Kernels> kernels;
+    std::uint64_t seed = 0;  // of initial values
+    // File of initial values that take the place of drawn ones; null: none.
+    const nn::WeightFile* weights = nullptr;
+    // Null: the owner calls AttachOptimizer().
+    MakeOptimizerFn make_optimizer;
+    // Reduction in place of an all-reduce; null: none. It must be the plan's.
+    const CommunicationHook* hook = nullptr;
+    // Whether reductions average gradients over the replicas. False: they add
+    // them up, and updates divide.
+    bool averages = false;
+    // Whether gradients stay until the next BeginStep(), so that a program may
+    // read them, and no bucket's memory is used by another.
+    bool keeps_grads = false;
+    // Whether Restore() may leave out a tensor that the checkpoint lacks.
+    bool allow_missing = false;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
     nn::Tensor scalars;  // read by updates in a reduction or by rows
@@ -60,10 +82,16 @@ class ChunkParameters {
   };
 
   // Gives the parameters and buffers of `module` memory and initial values:
-  // those of JobSpec::init, else of their initialisers.
+  // those of Setup::weights, else of their initialisers.
   //   kInvalidArgument: the module is not that of the plan.
   static absl::StatusOr<std::unique_ptr<ChunkParameters>> Create(
       const Setup& setup, nn::Module& module);
+
+  // Makes the optimizers, whose states begin with the present values.
+  //   kFailedPrecondition: it has optimizers already.
+  absl::Status AttachOptimizer(const MakeOptimizerFn& make);
+  // Returns the optimizer of the first dtype; null before AttachOptimizer().
+  const nn::Optimizer* optimizer() const { return parts_[0].optimizer.get(); }
 
   int num_buckets() const { return static_cast<int>(places_.size()); }
   int BucketOf(const nn::Parameter& parameter) const {
@@ -129,7 +157,7 @@ class ChunkParameters {
   // Returns the optimizer's scalars of step `step` (Optimizer::FillScalars).
   nn::StepScalars ScalarsOf(std::int64_t step) const {
     nn::StepScalars values;
-    parts_[0].optimizer->FillScalars(step, values);
+    if (optimizer() != nullptr) optimizer()->FillScalars(step, values);
     return values;
   }
 
@@ -171,7 +199,7 @@ class ChunkParameters {
   // The parameters of one dtype.
   struct Part {
     std::shared_ptr<nn::ParameterArena> arena;
-    std::shared_ptr<nn::Optimizer> optimizer;
+    std::shared_ptr<nn::Optimizer> optimizer;  // null until it is attached
     UpdateCounts counts;  // saved if Optimizer::CountsUpdates()
     std::vector<std::shared_ptr<BucketUpdate>> updates;  // one per bucket
     // Whether UpdateRows() was called in this step, by slot; empty if never.
@@ -205,7 +233,7 @@ class ChunkParameters {
   absl::Status ForEachLeft(const Part& part, int k, const Each& each) const;
   // Returns the allocator of tensors that collectives work on.
   nn::Allocator& ReducedMemory() const;
-  // Reads the tensors that the file has; optimizers then begin with them.
+  // Reads the parameters and buffers that the file has.
   absl::Status ReadWeights(const nn::WeightFile& weights);
   // Reads master values and averages of 16-bit parameters, which otherwise
   // begin as the rounded values.

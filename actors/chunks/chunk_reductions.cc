@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/plain_reduction.h"
 #include "actors/chunks/rounded_reduction.h"
+#include "actors/spec/job_spec.h"
 #include "base/check.h"
 #include "base/field_error.h"
 
@@ -15,21 +17,22 @@ namespace troupe::actors {
 namespace {
 
 // Returns the reduction of the bucket that the plan names.
-//   kInvalidArgument: the job has not the plan's hook.
+//   kInvalidArgument: `hook` is not the plan's.
 absl::StatusOr<std::unique_ptr<BucketReduction>> MakeReduction(
-    const JobSpec& spec, const pipeline::Plan& plan,
-    const GradientBucket& bucket) {
-  if (bucket.replicas == 1) return std::make_unique<PlainReduction>();
-  if (plan.hook != spec.hook.name) {
+    const CommunicationHook* hook, comm::ReduceOp op,
+    const pipeline::Plan& plan, const GradientBucket& bucket) {
+  if (bucket.replicas == 1) return std::make_unique<PlainReduction>(op);
+  const std::string name = hook == nullptr ? "" : hook->name;
+  if (plan.hook != name) {
     return base::FieldError<&JobSpec::hook>(absl::StrCat(
-        base::FieldName<&JobSpec::hook>(), " = \"", spec.hook.name,
+        base::FieldName<&JobSpec::hook>(), " = \"", name,
         "\", and the plan has \"", plan.hook, "\"; use the plan's"));
   }
-  if (!plan.hook.empty()) return spec.hook.make(bucket);
+  if (!name.empty()) return hook->make(bucket);
   if (plan.reduction_dtype.value_or(bucket.dtype) == bucket.dtype) {
-    return std::make_unique<PlainReduction>();
+    return std::make_unique<PlainReduction>(op);
   }
-  return RoundedReduction::Create(bucket, *plan.reduction_dtype);
+  return RoundedReduction::Create(bucket, *plan.reduction_dtype, op);
 }
 
 }  // namespace
@@ -57,8 +60,11 @@ absl::Status ChunkParameters::AddReductions() {
     }
     bucket.replica = setup_.replica;
     bucket.replicas = setup_.plan->mesh.dp();
-    TROUPE_ASSIGN_OR_RETURN(place.reduction,
-                            MakeReduction(*setup_.spec, *setup_.plan, bucket));
+    TROUPE_ASSIGN_OR_RETURN(
+        place.reduction, MakeReduction(setup_.hook,
+                                       setup_.averages ? comm::ReduceOp::kAvg
+                                                       : comm::ReduceOp::kSum,
+                                       *setup_.plan, bucket));
   }
   return absl::OkStatus();
 }

@@ -18,7 +18,7 @@ bool ChunkParameters::AllowsRows() const {
 }
 
 bool ChunkParameters::UpdatesByRows() const {
-  return AllowsRows() && parts_[0].optimizer->IsElementwise();
+  return AllowsRows() && optimizer() != nullptr && optimizer()->IsElementwise();
 }
 
 absl::Status ChunkParameters::UpdateRows(const nn::Parameter& parameter,

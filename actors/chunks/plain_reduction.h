@@ -1,6 +1,6 @@
 // The reduction of a bucket without a hook: one all-reduce, in place.
 //
-//   PlainReduction reduction;
+//   PlainReduction reduction(comm::ReduceOp::kSum);
 //   comm->RunInline(*reduction.Exchange(/*round=*/0, grads), timeout);
 //
 // Threads and errors: see BucketReduction.
@@ -18,11 +18,16 @@ namespace troupe::actors {
 
 class PlainReduction : public BucketReduction {
  public:
+  explicit PlainReduction(comm::ReduceOp op) : op_(op) {}
+
   std::optional<comm::Collective> Exchange(
       int, const nn::Tensor& grads) const override {
-    return comm::AllReduce(comm::ReduceOp::kSum, grads);
+    return comm::AllReduce(op_, grads);
   }
   bool in_place() const override { return true; }
+
+ private:
+  const comm::ReduceOp op_;
 };
 
 }  // namespace troupe::actors

@@ -5,10 +5,10 @@
 namespace troupe::actors {
 
 absl::StatusOr<std::unique_ptr<BucketReduction>> RoundedReduction::Create(
-    const GradientBucket& bucket, nn::DType dtype) {
+    const GradientBucket& bucket, nn::DType dtype, comm::ReduceOp op) {
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor rounded, bucket.Allocate(dtype));
   return std::unique_ptr<BucketReduction>(
-      new RoundedReduction(bucket.kernels, std::move(rounded)));
+      new RoundedReduction(bucket.kernels, std::move(rounded), op));
 }
 
 }  // namespace troupe::actors

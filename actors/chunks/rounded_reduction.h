@@ -3,7 +3,8 @@
 // is each sum of two.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
-//       auto reduction, RoundedReduction::Create(bucket, nn::DType::kBF16));
+//       auto reduction, RoundedReduction::Create(bucket, nn::DType::kBF16,
+//                                            comm::ReduceOp::kSum));
 //   TROUPE_RETURN_IF_ERROR(reduction->Begin(/*round=*/0, grads));
 //   comm->RunInline(*reduction->Exchange(/*round=*/0, grads), timeout);
 //   TROUPE_RETURN_IF_ERROR(reduction->End(grads));
@@ -32,14 +33,14 @@ class RoundedReduction : public BucketReduction {
  public:
   //   kResourceExhausted: there is no memory for the rounded gradients.
   static absl::StatusOr<std::unique_ptr<BucketReduction>> Create(
-      const GradientBucket& bucket, nn::DType dtype);
+      const GradientBucket& bucket, nn::DType dtype, comm::ReduceOp op);
 
   absl::Status Begin(int, const nn::Tensor& grads) override {
     return kernels_->Copy(grads, rounded_);
   }
   std::optional<comm::Collective> Exchange(int,
                                            const nn::Tensor&) const override {
-    return comm::AllReduce(comm::ReduceOp::kSum, rounded_);
+    return comm::AllReduce(op_, rounded_);
   }
   absl::Status End(nn::Tensor grads) override {
     return kernels_->Copy(rounded_, grads);
@@ -49,11 +50,12 @@ class RoundedReduction : public BucketReduction {
   }
 
  private:
-  RoundedReduction(nn::Kernels* kernels, nn::Tensor rounded)
-      : kernels_(kernels), rounded_(std::move(rounded)) {}
+  RoundedReduction(nn::Kernels* kernels, nn::Tensor rounded, comm::ReduceOp op)
+      : kernels_(kernels), rounded_(std::move(rounded)), op_(op) {}
 
   nn::Kernels* const kernels_;
   nn::Tensor rounded_;  // [elems]
+  const comm::ReduceOp op_;
 };
 
 }  // namespace troupe::actors

@@ -39,6 +39,8 @@ std::string NameOf(const Signal& need, const pipeline::StepTable& table) {
       return "all buckets reduced";
     case SignalKind::kLossReduced:
       return "the loss";
+    case SignalKind::kStepAsked:
+      return "the call of Step()";
   }
   return "";
 }
@@ -113,6 +115,7 @@ bool ExecutedOrder::IsThere(const Table& table, const Signal& need,
     case SignalKind::kBucketReady:
       return progress.ready.count({need.chunk, need.id}) > 0;
     case SignalKind::kBucketReleased:
+    case SignalKind::kStepAsked:  // no event shows it
       return true;
     case SignalKind::kAllReduced:
       return all_done(

@@ -62,6 +62,9 @@ std::string NeedsOf(const StepTable& table, const Action& action) {
           case SignalKind::kLossReduced:
             absl::StrAppend(out, "loss");
             break;
+          case SignalKind::kStepAsked:
+            absl::StrAppend(out, "asked");
+            break;
         }
       });
 }

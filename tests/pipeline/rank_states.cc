@@ -165,6 +165,8 @@ bool RankStates::IsThere(const State& state, const Signal& need) const {
       return is_reduced(need.id, need.chunk);
     case SignalKind::kLossReduced:
       return is_done(ActionKind::kReduceLoss, 0, 0);
+    case SignalKind::kStepAsked:
+      return false;  // of loops, which have no such states
     case SignalKind::kAllReduced:
       for (int chunk = 0; chunk < table().chunks(); ++chunk) {
         for (int k = 0; k < buckets_[chunk]; ++k) {

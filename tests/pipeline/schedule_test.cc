@@ -34,6 +34,9 @@ std::string Needs(const StepTable& table) {
         case SignalKind::kLossReduced:
           absl::StrAppend(&text, " loss");
           break;
+        case SignalKind::kStepAsked:
+          absl::StrAppend(&text, " asked");
+          break;
       }
     }
     absl::StrAppend(&text, "\n");

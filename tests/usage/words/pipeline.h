@@ -47,6 +47,11 @@ extern const Mesh mesh;
 extern const int rank;
 }  // namespace group_id_h
 
+namespace parameter_plan_h {
+extern nn::Module& model;
+extern const nn::Device device;
+}  // namespace parameter_plan_h
+
 namespace plan_h {
 extern const nn::DType dtype;
 extern const nn::Device device;
