@@ -1,0 +1,40 @@
+// Declares names that the usage comments in troupe/ leave undeclared.
+
+#ifndef TESTS_USAGE_WORDS_TROUPE_H_
+#define TESTS_USAGE_WORDS_TROUPE_H_
+
+#include <memory>
+
+#include "data/dataset.h"
+#include "data/rank_batches.h"
+#include "nn/autograd/context.h"
+#include "nn/autograd/create.h"
+#include "nn/autograd/var.h"
+#include "nn/autograd/var_math.h"
+#include "nn/modules/module.h"
+#include "nn/tensor/allocator.h"
+#include "troupe/loader.h"
+
+namespace troupe::usage {
+
+using nn::Randn;
+using nn::Var;
+
+extern nn::Context& ctx;
+extern nn::Module* const model;
+
+namespace batch_reader_h {
+extern const data::DatasetPtr dataset;
+extern nn::Allocator& allocator;
+extern data::RankBatches rank_batches;
+void Use(const data::Batch& batch);
+}  // namespace batch_reader_h
+
+namespace loader_h {
+extern const LoaderEnv env;
+extern const data::DatasetPtr train;
+}  // namespace loader_h
+
+}  // namespace troupe::usage
+
+#endif  // TESTS_USAGE_WORDS_TROUPE_H_
