@@ -250,27 +250,45 @@ std::string WeightFile::Mismatch(const SafetensorsEntry& entry,
 }
 
 WeightDifferences WeightFile::Compare(Module& model) const {
+  // Both before the first view of a name: each writes all names anew.
+  const std::vector<Parameter*> parameters = model.Parameters();
+  const std::vector<Buffer*> buffers = model.Buffers();
+  std::vector<WantedWeight> wanted;
+  for (const Parameter* p : parameters) {
+    wanted.push_back({NamesOf(*p), {p->shape, p->dtype}});
+  }
+  for (const Buffer* b : buffers) {
+    wanted.push_back({{absl::string_view(b->name)}, {b->shape, b->dtype}});
+  }
+  return Compare(wanted);
+}
+
+WeightDifferences WeightFile::Compare(
+    absl::Span<const WantedWeight> wanted) const {
   WeightDifferences differences;
+  absl::flat_hash_set<absl::string_view> wanted_names;
+  for (const WantedWeight& weight : wanted) {
+    wanted_names.insert(weight.names.begin(), weight.names.end());
+  }
   absl::flat_hash_set<const SafetensorsEntry*> known;
-  const auto look = [&](Names names, const TensorSpec& wanted) {
-    for (absl::string_view name : names) {
+  for (const WantedWeight& weight : wanted) {
+    for (absl::string_view name : weight.names) {
       if (const Found* const one = FindOne(name)) known.insert(one->entry);
     }
-    const Found* const found = Find(names);
-    if (found == nullptr) {
-      if (!IsOptional(names[0])) differences.missing.emplace_back(names[0]);
-      return;
+    const Found* const found = Find(weight.names);
+    // "model.0.weight" is no wrapped "0.weight" if it is wanted as well.
+    const bool is_anothers = found != nullptr && found->wrappers > 0 &&
+                             wanted_names.contains(found->entry->name);
+    if (found == nullptr || is_anothers) {
+      if (!IsOptional(weight.names[0])) {
+        differences.missing.emplace_back(weight.names[0]);
+      }
+      continue;
     }
-    std::string mismatch = Mismatch(*found->entry, wanted);
+    std::string mismatch = Mismatch(*found->entry, weight.spec);
     if (!mismatch.empty()) {
       differences.mismatched.push_back(std::move(mismatch));
     }
-  };
-  for (const Parameter* p : model.Parameters()) {
-    look(NamesOf(*p), {p->shape, p->dtype});
-  }
-  for (const Buffer* b : model.Buffers()) {
-    look({absl::string_view(b->name)}, {b->shape, b->dtype});
   }
   for (const SafetensorsFile& file : files_) {
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -309,6 +327,11 @@ absl::StatusOr<bool> WeightFile::Read(const Parameter& parameter,
 absl::StatusOr<bool> WeightFile::Read(const Buffer& buffer,
                                       const Tensor& into) const {
   return ReadAny({absl::string_view(buffer.name)}, into);
+}
+
+absl::StatusOr<bool> WeightFile::Read(const WantedWeight& wanted,
+                                      const Tensor& into) const {
+  return ReadAny(wanted.names, into);
 }
 
 absl::StatusOr<bool> WeightFile::ReadAny(Names names,

@@ -46,6 +46,13 @@
 
 namespace troupe::nn {
 
+// A tensor of a model, an optimizer, ... that is looked for in a file.
+struct WantedWeight {
+  // Its name, then others under which a file may have it.
+  std::vector<absl::string_view> names;
+  TensorSpec spec;
+};
+
 // Differences between a file and a model. Each list is in the order of its
 // side.
 struct WeightDifferences {
@@ -78,6 +85,8 @@ class WeightFile {
 
   // Compares the file with the parameters and buffers of `model`.
   WeightDifferences Compare(Module& model) const;
+  // Compares the file with these tensors alone.
+  WeightDifferences Compare(absl::Span<const WantedWeight> wanted) const;
   //   kInvalidArgument: they differ; lists all that Compare() finds.
   absl::Status CheckStrict(Module& model) const;
 
@@ -91,6 +100,8 @@ class WeightFile {
   absl::StatusOr<bool> Read(const Parameter& parameter,
                             const Tensor& into) const;
   absl::StatusOr<bool> Read(const Buffer& buffer, const Tensor& into) const;
+  absl::StatusOr<bool> Read(const WantedWeight& wanted,
+                            const Tensor& into) const;
 
  private:
   // A tensor of a file, and that file.

@@ -125,6 +125,22 @@ TEST_F(WeightFileTest, WritesTransformersGpt2) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(WeightFileTest, AWrapperMayBeAModulesName) {
+  // Two models, of which the second is called as a wrapper.
+  const TensorSpec spec = {{2}, DType::kF32};
+  const std::vector<WantedWeight> wanted = {{{"bias"}, spec},
+                                            {{"model.bias"}, spec}};
+  const WeightFile both =
+      FileWith({{"bias", Counting({2})}, {"model.bias", Counting({2})}});
+  EXPECT_EQ(both.Compare(wanted).ToString(), "");
+  const WeightFile one = FileWith({{"model.bias", Counting({2})}});
+  EXPECT_EQ(one.Compare(wanted).ToString(), "missing: bias");
+  EXPECT_EQ(one.Compare(absl::MakeConstSpan(wanted).first(1)).ToString(), "");
+  const Tensor into = Tensor::Empty({2}, DType::kF32, memory_);
+  EXPECT_EQ(*one.Read(wanted[1], into), true);
+  EXPECT_EQ(ValuesOf(into), (std::vector<double>{0, 1}));
+}
+
 TEST_F(WeightFileTest, ConvertsFloats) {
   Sequential model;
   model.Append<Linear>(2, 2);

@@ -4,7 +4,9 @@
 #define TESTS_USAGE_WORDS_TROUPE_H_
 
 #include <memory>
+#include <string>
 
+#include "base/file_system.h"
 #include "data/dataset.h"
 #include "data/rank_batches.h"
 #include "nn/autograd/context.h"
@@ -14,6 +16,7 @@
 #include "nn/modules/module.h"
 #include "nn/tensor/allocator.h"
 #include "troupe/loader.h"
+#include "troupe/state.h"
 
 namespace troupe::usage {
 
@@ -34,6 +37,16 @@ namespace loader_h {
 extern const LoaderEnv env;
 extern const data::DatasetPtr train;
 }  // namespace loader_h
+
+namespace replace_file_h {
+extern base::FileSystem& files;
+extern const std::string path, text;
+}  // namespace replace_file_h
+
+namespace state_h {
+extern Saved& sgd;
+extern const int rank;
+}  // namespace state_h
 
 }  // namespace troupe::usage
 
