@@ -299,6 +299,27 @@ struct KeepFormula {
   }
 };
 
+struct NotEqualFormula {
+  template <typename N>
+  TROUPE_FORMULA N operator()(N a, N b) const {
+    return a != b ? N{} + 1.0f : N{};
+  }
+};
+
+struct LessFormula {
+  template <typename N>
+  TROUPE_FORMULA N operator()(N a, N b) const {
+    return a < b ? N{} + 1.0f : N{};
+  }
+};
+
+struct LessEqualFormula {
+  template <typename N>
+  TROUPE_FORMULA N operator()(N a, N b) const {
+    return a <= b ? N{} + 1.0f : N{};
+  }
+};
+
 // Calls run(function) with the formula of `f`.
 template <typename Run>
 inline __attribute__((always_inline)) void WithBinary(BinaryFunction f,
@@ -316,6 +337,28 @@ inline __attribute__((always_inline)) void WithBinary(BinaryFunction f,
       return run(EqualFormula{});
     case BinaryFunction::kKeep:
       return run(KeepFormula{});
+    case BinaryFunction::kNotEqual:
+      return run(NotEqualFormula{});
+    case BinaryFunction::kLess:
+      return run(LessFormula{});
+    case BinaryFunction::kLessEqual:
+      return run(LessEqualFormula{});
+  }
+}
+
+// Returns whether the comparison `f` of two integers holds.
+TROUPE_FORMULA bool Holds(BinaryFunction f, std::int64_t a, std::int64_t b) {
+  switch (f) {
+    case BinaryFunction::kEqual:
+      return a == b;
+    case BinaryFunction::kNotEqual:
+      return a != b;
+    case BinaryFunction::kLess:
+      return a < b;
+    case BinaryFunction::kLessEqual:
+      return a <= b;
+    default:
+      return false;  // not a comparison
   }
 }
 

@@ -56,8 +56,11 @@ enum class BinaryFunction : std::uint8_t {
   kSubtract,
   kMultiply,
   kDivide,
-  kEqual,  // a == b ? 1 : 0
-  kKeep,   // b != 0 ? a : 0: a mask b, which removes infinities and NaN, too
+  kEqual,     // a == b ? 1 : 0
+  kKeep,      // b != 0 ? a : 0: a mask b, which removes infinities and NaN, too
+  kNotEqual,  // a != b ? 1 : 0, also if either is a NaN
+  kLess,      // a < b ? 1 : 0
+  kLessEqual,  // a <= b ? 1 : 0
 };
 
 // The loss of a pair of elements, a prediction x and its target t, with numbers

@@ -31,6 +31,7 @@
 #include "nn/kernels/elementwise.h"
 #include "nn/kernels/embedding.h"
 #include "nn/kernels/families.h"
+#include "nn/kernels/indexing.h"
 #include "nn/kernels/layout.h"
 #include "nn/kernels/linear.h"
 #include "nn/kernels/loss.h"
@@ -41,6 +42,7 @@
 #include "nn/kernels/pool2d.h"
 #include "nn/kernels/reduction.h"
 #include "nn/kernels/rotary.h"
+#include "nn/kernels/select.h"
 #include "nn/kernels/softmax.h"
 #include "nn/kernels/strided.h"
 #include "nn/kernels/unary.h"
@@ -53,13 +55,13 @@ class DeviceQueues;
 
 // The bases are the list of families: no other file names them all.
 class Kernels
-    : public Families<LinearKernels, AttentionKernels, RotaryKernels,
-                      Conv2dKernels, Pool2dKernels, NormKernels,
-                      BatchNormKernels, Pad2dKernels, BiasKernels,
-                      ElementwiseKernels, DropoutKernels, EmbeddingKernels,
-                      LayoutKernels, LossKernels, OptimizerKernels,
-                      UnaryKernels, BinaryKernels, SoftmaxKernels,
-                      ReductionKernels, MatMulKernels, StridedKernels> {
+    : public Families<
+          LinearKernels, AttentionKernels, RotaryKernels, Conv2dKernels,
+          Pool2dKernels, NormKernels, BatchNormKernels, Pad2dKernels,
+          BiasKernels, ElementwiseKernels, DropoutKernels, EmbeddingKernels,
+          LayoutKernels, LossKernels, OptimizerKernels, UnaryKernels,
+          BinaryKernels, SoftmaxKernels, ReductionKernels, MatMulKernels,
+          StridedKernels, SelectKernels, IndexingKernels> {
  public:
   virtual ~Kernels() = default;
 

@@ -5,18 +5,6 @@
 namespace troupe::nn {
 namespace {
 
-// Returns the strides of `t` along the axes of `shape`, 0 where it is repeated.
-Strides BroadcastStrides(const Shape& shape, const Shape& t) {
-  const Strides own = StridesOf(t);
-  Strides strides = {};
-  const int missing = shape.rank() - t.rank();
-  for (int axis = missing; axis < shape.rank(); ++axis) {
-    const bool repeated = t[axis - missing] == 1;
-    strides[axis] = repeated ? 0 : own[axis - missing];
-  }
-  return strides;
-}
-
 // Whether the next inner axis continues the last of `loops` in both operands.
 bool Continues(const StridedLoops& loops, std::int64_t extent, std::int64_t a,
                std::int64_t b) {
@@ -33,6 +21,17 @@ Strides StridesOf(const Shape& shape) {
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[axis] = stride;
     stride *= shape[axis];
+  }
+  return strides;
+}
+
+Strides BroadcastStrides(const Shape& shape, const Shape& t) {
+  const Strides own = StridesOf(t);
+  Strides strides = {};
+  const int missing = shape.rank() - t.rank();
+  for (int axis = missing; axis < shape.rank(); ++axis) {
+    const bool repeated = t[axis - missing] == 1;
+    strides[axis] = repeated ? 0 : own[axis - missing];
   }
   return strides;
 }

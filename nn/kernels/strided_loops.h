@@ -51,6 +51,10 @@ StridedLoops LoopsOver(const Shape& shape, const Strides& a, const Strides& b);
 // fit.
 std::optional<Shape> BroadcastShape(const Shape& a, const Shape& b);
 
+// Returns the strides of `t` along the axes of a BroadcastShape(), 0 where it
+// is repeated.
+Strides BroadcastStrides(const Shape& shape, const Shape& t);
+
 // Returns loops over a BroadcastShape(), with stride 0 where an operand is
 // repeated.
 StridedLoops BroadcastLoops(const Shape& shape, const Shape& a, const Shape& b);

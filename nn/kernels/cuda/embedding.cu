@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "nn/kernels/cuda/kernel_parts/check_indices.h"
 #include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
 #include "nn/kernels/cuda/kernel_parts/dispatch.h"
 #include "nn/kernels/cuda/kernel_parts/element_grid.h"
@@ -16,30 +17,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpThreads;
-constexpr long long kNoWrongRow = 0x7fffffffffffffff;
-
-struct Smaller {
-  __device__ long long operator()(long long a, long long b) const {
-    return a < b ? a : b;
-  }
-};
-
-// Records the first lookup whose row is outside the table, if there is one.
-__device__ void CheckRows(std::int64_t R, std::int64_t V,
-                          const std::int64_t* rows, DataError* error) {
-  long long wrong = kNoWrongRow;
-  for (std::int64_t r = threadIdx.x; r < R && wrong == kNoWrongRow;
-       r += kThreads) {
-    if (rows[r] < 0 || rows[r] >= V) wrong = r;
-  }
-  wrong = MergeBlock<kThreads>(wrong, Smaller());
-  if (threadIdx.x != 0 || wrong == kNoWrongRow || error->op != kNoDataError)
-    return;
-  error->op = kEmbeddingRow;
-  error->row = wrong;
-  error->value = rows[wrong];
-  error->limit = V;
-}
 
 // Copies the rows; writes zeros for a row outside the table.
 template <int kVector, typename Word>
@@ -48,7 +25,7 @@ __global__ void __launch_bounds__(kThreads)
                    const std::int64_t* rows, const Word* table, Word* y,
                    DataError* error) {
   if (blockIdx.x == 0) {
-    CheckRows(R, V, rows, error);
+    CheckIndices<kThreads>(R, rows, kEmbeddingRow, V, error);
     return;
   }
   const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;

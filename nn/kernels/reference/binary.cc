@@ -22,6 +22,12 @@ double ValueOf(BinaryFunction f, double a, double b) {
       return a == b ? 1 : 0;
     case BinaryFunction::kKeep:
       return b != 0 ? a : 0;
+    case BinaryFunction::kNotEqual:
+      return a != b ? 1 : 0;
+    case BinaryFunction::kLess:
+      return a < b ? 1 : 0;
+    case BinaryFunction::kLessEqual:
+      return a <= b ? 1 : 0;
   }
   return std::nan("");
 }

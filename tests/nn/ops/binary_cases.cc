@@ -18,6 +18,9 @@ constexpr NamedFunction kFunctions[] = {
     {"divide", BinaryFunction::kDivide},
     {"equal", BinaryFunction::kEqual},
     {"keep", BinaryFunction::kKeep},
+    {"not_equal", BinaryFunction::kNotEqual},
+    {"less", BinaryFunction::kLess},
+    {"less_equal", BinaryFunction::kLessEqual},
 };
 
 OpCase Case(const std::string& name, BinaryFunction f, const Operand& a,

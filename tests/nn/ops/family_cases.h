@@ -35,6 +35,8 @@ void AddSoftmaxCases(std::vector<OpCase>& all);
 void AddReductionCases(std::vector<OpCase>& all);
 void AddMatMulCases(std::vector<OpCase>& all);
 void AddStridedCases(std::vector<OpCase>& all);
+void AddSelectCases(std::vector<OpCase>& all);
+void AddIndexingCases(std::vector<OpCase>& all);
 
 inline Operand Normal(const Shape& shape) {
   return {shape, Operand::Fill::kNormal, {}, 0};

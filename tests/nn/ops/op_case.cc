@@ -27,6 +27,8 @@ std::vector<OpCase> AllOpCases() {
   AddReductionCases(all);
   AddMatMulCases(all);
   AddStridedCases(all);
+  AddSelectCases(all);
+  AddIndexingCases(all);
   return all;
 }
 

@@ -208,6 +208,20 @@ TEST_P(BackendSuite, ALabelOutsideTheClassesIsAnErrorThatNamesIt) {
   }
 }
 
+TEST_P(BackendSuite, AnIndexOutsideTheAxisIsNamed) {
+  const auto kernels = GetParam().create();
+  Allocator& memory = kernels->allocator();
+  Tensor x = Tensor::Zeros({2, 3, 4}, DType::kF32, memory);
+  Tensor y = Tensor::Zeros({2, 2, 4}, DType::kF32, memory);
+  for (std::int64_t wrong : {3, -1, 1 << 30}) {
+    Tensor index = Tensor::Of<std::int64_t>({1, 2, 1}, {0, wrong}, memory);
+    const absl::Status status = kernels->GatherAxis(x, index, y);
+    EXPECT_EQ(status,
+              absl::OutOfRangeError(absl::StrCat(
+                  "index 1 is ", wrong, ", but the axis has 3 elements")));
+  }
+}
+
 // Sums over no samples are zeros, and gradients get no addend.
 TEST_P(BackendSuite, AnEmptyBatchAddsNothing) {
   const auto kernels = GetParam().create();
@@ -228,7 +242,7 @@ TEST_P(BackendSuite, AnEmptyBatchAddsNothing) {
       EXPECT_EQ(ValuesOf(operands.out[i]), want) << op.name << ", output " << i;
     }
   }
-  EXPECT_EQ(found, 103) << "a new case of an empty batch counts here";
+  EXPECT_EQ(found, 113) << "a new case of an empty batch counts here";
 }
 
 // Compares a norm with a sum with separate ops, bit by bit, on rows of d

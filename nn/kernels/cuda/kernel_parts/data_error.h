@@ -26,6 +26,7 @@ enum DataErrorOp : int {
   kNoDataError = 0,
   kEmbeddingRow = 1,
   kCrossEntropyTarget = 2,
+  kAxisIndex = 3,
 };
 
 // All zeros: no error.
@@ -45,6 +46,10 @@ inline absl::Status StatusOf(const DataError& error) {
       return absl::OutOfRangeError(
           absl::StrCat("Embedding: index ", error.row, " is ", error.value,
                        ", but the table has ", error.limit, " rows"));
+    case kAxisIndex:
+      return absl::OutOfRangeError(
+          absl::StrCat("index ", error.row, " is ", error.value,
+                       ", but the axis has ", error.limit, " elements"));
     case kCrossEntropyTarget:
       return absl::OutOfRangeError(absl::StrCat(
           "SoftmaxCrossEntropy: row ", error.row, " has target ", error.value,
