@@ -18,6 +18,13 @@ StridedLoops ToPart(const Shape& whole, int axis, std::int64_t begin,
   return loops;
 }
 
+Shape AroundAxis(const Shape& x, int axis) {
+  std::int64_t outer = 1, inner = 1;
+  for (int i = 0; i < axis; ++i) outer *= x[i];
+  for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i];
+  return {outer, x[axis], inner};
+}
+
 bool IsContiguousPart(const Shape& whole, int axis) {
   for (int before = 0; before < axis; ++before) {
     if (whole[before] != 1) return false;

@@ -1,4 +1,5 @@
-// Copies between a tensor and a part of it along an axis.
+// Shared by fronts that work along one axis: copies between a tensor and a part
+// of it, and its shape around the axis.
 //
 //   TROUPE_RETURN_IF_ERROR(kernels.CopyStrided(
 //       FromPart(x.shape(), axis, begin, y.shape()), x, y));   // y is the part
@@ -20,6 +21,10 @@ StridedLoops FromPart(const Shape& whole, int axis, std::int64_t begin,
                       const Shape& part);
 StridedLoops ToPart(const Shape& whole, int axis, std::int64_t begin,
                     const Shape& part);
+
+// Returns the shape of x as [O, K, I], where K are the elements along the axis:
+// that of the kernels of one axis (nn/kernels/indexing.h, reduction.h).
+Shape AroundAxis(const Shape& x, int axis);
 
 // Whether parts along `axis` are contiguous in memory; a part then starts at
 // element begin * StridesOf(whole)[axis].

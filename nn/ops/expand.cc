@@ -87,4 +87,34 @@ Tensor Repeat(Context& ctx, const Tensor& x,
   return y;
 }
 
+std::vector<Tensor> Meshgrid(Context& ctx, absl::Span<const Tensor> xs,
+                             GridIndexing indexing) {
+  if (!ctx.ok()) return {};
+  const int rank = static_cast<int>(xs.size());
+  bool fit = rank >= 1 && rank <= Shape::kMaxRank;
+  for (const Tensor& x : xs) fit = fit && x.defined() && x.shape().rank() == 1;
+  if (!fit) {
+    BadShapes(ctx, "meshgrid takes 1 to ", Shape::kMaxRank, " vectors, got {",
+              absl::StrJoin(xs, ", ",
+                            [](std::string* out, const Tensor& x) {
+                              out->append(Str(x));
+                            }),
+              "}");
+    return {};
+  }
+  const auto axis_of = [&](int i) {
+    return indexing == GridIndexing::kXY && rank >= 2 && i < 2 ? 1 - i : i;
+  };
+  std::vector<std::int64_t> extents(rank);
+  for (int i = 0; i < rank; ++i) extents[axis_of(i)] = xs[i].numel();
+  std::vector<Tensor> grids;
+  for (int i = 0; i < rank && ctx.ok(); ++i) {
+    std::vector<std::int64_t> line(rank, 1);
+    line[axis_of(i)] = xs[i].numel();
+    grids.push_back(
+        Expand(ctx, Reshape(ctx, xs[i], Shape(line)), Shape(extents)));
+  }
+  return ctx.ok() ? grids : std::vector<Tensor>();
+}
+
 }  // namespace troupe::nn::ops

@@ -16,6 +16,7 @@
 #define NN_OPS_EXPAND_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "nn/autograd/context.h"
@@ -25,6 +26,14 @@ namespace troupe::nn::ops {
 Tensor Expand(Context& ctx, const Tensor& x, const Shape& shape);
 Tensor Repeat(Context& ctx, const Tensor& x,
               absl::Span<const std::int64_t> counts);
+
+// The coordinates of all points of a grid (torch.meshgrid): tensor i of the
+// result repeats xs[i], a vector, along every axis but i. With kXY the first
+// two axes are exchanged, as for the columns and rows of an image. Empty after
+// an error.
+enum class GridIndexing { kIJ, kXY };
+std::vector<Tensor> Meshgrid(Context& ctx, absl::Span<const Tensor> xs,
+                             GridIndexing indexing = GridIndexing::kIJ);
 
 }  // namespace troupe::nn::ops
 

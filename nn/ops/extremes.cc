@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "nn/ops/axis_part.h"
 #include "nn/ops/broadcast.h"
 #include "nn/ops/op_util.h"
 #include "nn/ops/reshape.h"
@@ -14,17 +15,8 @@
 namespace troupe::nn::ops {
 namespace {
 
-// x as [outer, K, inner] around an axis, and its extremes as [outer, inner].
-struct AroundAxis {
-  AroundAxis(const Shape& x, int axis) {
-    std::int64_t outer = 1, inner = 1;
-    for (int i = 0; i < axis; ++i) outer *= x[i];
-    for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i];
-    whole = {outer, x[axis], inner};
-    kept = {outer, inner};
-  }
-  Shape whole, kept;
-};
+// The shape of the extremes of x[O, K, I] along K.
+Shape KeptOf(const Shape& x) { return {x[0], x[2]}; }
 
 // Returns the shape without the axis, or with extent 1 along it.
 Shape Without(const Shape& x, int axis, bool keep_dims) {
@@ -40,24 +32,23 @@ Shape Without(const Shape& x, int axis, bool keep_dims) {
 class ExtremeNode final : public Node {
  public:
   ExtremeNode(const Shape& x, int axis, Tensor indices)
-      : x_(x), around_(x, axis), indices_(std::move(indices)) {}
+      : x_(x), whole_(AroundAxis(x, axis)), indices_(std::move(indices)) {}
   const char* name() const override { return "extreme"; }
 
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
     TROUPE_ASSIGN_OR_RETURN(
-        Tensor placed,
-        Tensor::Create(around_.whole, dy.dtype(), kernels.allocator()));
-    TROUPE_RETURN_IF_ERROR(kernels.PlaceAlongAxis(
-        dy.View(around_.kept), indices_.View(around_.kept), placed));
+        Tensor placed, Tensor::Create(whole_, dy.dtype(), kernels.allocator()));
+    const Shape kept = KeptOf(whole_);
+    TROUPE_RETURN_IF_ERROR(
+        kernels.PlaceAlongAxis(dy.View(kept), indices_.View(kept), placed));
     dx[0] = placed.View(x_);
     return absl::OkStatus();
   }
 
  private:
-  const Shape x_;
-  const AroundAxis around_;
+  const Shape x_, whole_;
   const Tensor indices_;
 };
 
@@ -100,15 +91,16 @@ Extremes ExtremesOf(Context& ctx, const char* name, bool largest,
               Str(x), " and ", given_axis);
     return {};
   }
-  const AroundAxis around(x.shape(), axis);
+  const Shape whole = AroundAxis(x.shape(), axis);
   const Shape shape = Without(x.shape(), axis, keep_dims);
   Tensor values = ctx.Empty(name, shape, x.dtype());
   Tensor indices = ctx.Empty(name, shape, DType::kI64);
   ctx.Note(name, values, 1.0 * x.numel());
   if (!ctx.computes()) return {values, indices};
-  Tensor to = values.View(around.kept), at = indices.View(around.kept);
-  const absl::Status status = ctx.kernels().ExtremeOfAxis(
-      largest, x.Detached().View(around.whole), to, at);
+  const Shape kept = KeptOf(whole);
+  Tensor to = values.View(kept), at = indices.View(kept);
+  const absl::Status status =
+      ctx.kernels().ExtremeOfAxis(largest, x.Detached().View(whole), to, at);
   values = Finish(ctx, status, {x}, /*num_weights=*/0, values, [&] {
     return std::make_unique<ExtremeNode>(x.shape(), axis, indices);
   });

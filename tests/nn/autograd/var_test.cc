@@ -1,5 +1,6 @@
 #include "nn/autograd/var.h"
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +61,84 @@ TEST_F(VarTest, OperatorsComputeElementByElement) {
   EXPECT_EQ(ValuesOf(2 * x), (Values{2, 4, 6, 8}));
   EXPECT_EQ(ValuesOf(x / 3), (Values{1. / 3, 2. / 3, 1, 4. / 3}));
   EXPECT_EQ(ValuesOf(12 / x), (Values{12, 6, 4, 3}));
+}
+
+TEST_F(VarTest, ComparisonsGiveMasks) {
+  const Var x = Make({3}, {1, 2, 3}), y = Make({3}, {3, 2, 1});
+  EXPECT_EQ(ValuesOf(x < y), (Values{1, 0, 0}));
+  EXPECT_EQ(ValuesOf(x <= y), (Values{1, 1, 0}));
+  EXPECT_EQ(ValuesOf(x > y), (Values{0, 0, 1}));
+  EXPECT_EQ(ValuesOf(x >= y), (Values{0, 1, 1}));
+  EXPECT_EQ(ValuesOf(x == y), (Values{0, 1, 0}));
+  EXPECT_EQ(ValuesOf(x != y), (Values{1, 0, 1}));
+  EXPECT_EQ(ValuesOf(x < 2), (Values{1, 0, 0}));
+  EXPECT_EQ(ValuesOf(x <= 2), (Values{1, 1, 0}));
+  EXPECT_EQ(ValuesOf(x > 2), (Values{0, 0, 1}));
+  EXPECT_EQ(ValuesOf(x >= 2), (Values{0, 1, 1}));
+  EXPECT_EQ(ValuesOf(x == 2), (Values{0, 1, 0}));
+  EXPECT_EQ(ValuesOf(x != 2), (Values{1, 0, 1}));
+  EXPECT_EQ(ValuesOf(2 < x), (Values{0, 0, 1}));
+  EXPECT_EQ(ValuesOf(2 <= x), (Values{0, 1, 1}));
+  EXPECT_EQ(ValuesOf(2 > x), (Values{1, 0, 0}));
+  EXPECT_EQ(ValuesOf(2 >= x), (Values{1, 1, 0}));
+  EXPECT_EQ(ValuesOf(2 == x), (Values{0, 1, 0}));
+  EXPECT_EQ(ValuesOf(2 != x), (Values{1, 0, 1}));
+}
+
+TEST_F(VarTest, LabelsAreComparedAndMasked) {
+  const Var scores = Make({2, 3}, {1, 5, 2, 9, 8, 7});
+  const Var labels(ctx_,
+                   MakeTensor({2}, DType::kI64, {1, 2}, kernels_->allocator()));
+  const Var hits = Argmax(scores) == labels;
+  EXPECT_EQ(hits.dtype(), DType::kF32);
+  EXPECT_EQ(Mean(hits).item(), 0.5);
+  EXPECT_EQ(ValuesOf(MaskedFill(labels, labels > 1, -100)), (Values{1, -100}));
+  EXPECT_EQ(ErrorOf([&] { labels < 1.5; }),
+            "less takes an integer beside i64[2], got 1.5");
+  // A NaN differs from itself; a gradient stays finite beside an infinity.
+  const Var odd = Make({2}, {std::nan(""), 1});
+  EXPECT_EQ(ValuesOf(odd != odd), (Values{1, 0}));
+  const Var x = Trained({2}, {0, 4});
+  Sum(Where(x > 0, Log(x), 7)).Backward();
+  EXPECT_EQ(Gradient()[1], 0.25);
+}
+
+TEST_F(VarTest, OrdersAndIndices) {
+  const Var x = Make({4}, {3, 1, 4, 1});
+  const auto [values, indices] = Sort(x);
+  EXPECT_EQ(ValuesOf(values), (Values{1, 1, 3, 4}));
+  EXPECT_EQ(ValuesOf(indices), (Values{1, 3, 0, 2}));
+  EXPECT_EQ(ValuesOf(Argsort(x, 0, /*descending=*/true)), (Values{2, 0, 1, 3}));
+  EXPECT_EQ(ValuesOf(TopK(x, 2).values), (Values{4, 3}));
+  EXPECT_EQ(ValuesOf(TopK(x, 1, -1, /*largest=*/false).indices), (Values{1}));
+  EXPECT_EQ(ValuesOf(IndexSelect(x, 0, indices)), ValuesOf(values));
+  EXPECT_EQ(ValuesOf(Gather(x, 0, indices)), ValuesOf(values));
+  const Var groups(
+      ctx_, MakeTensor({4}, DType::kI64, {0, 1, 0, 1}, kernels_->allocator()));
+  EXPECT_EQ(ValuesOf(IndexAdd(Make({2}, {10, 20}), 0, groups, x)),
+            (Values{17, 22}));
+  EXPECT_EQ(ValuesOf(ScatterAdd(Make({2}, {10, 20}), 0, groups, x)),
+            (Values{17, 22}));
+  EXPECT_EQ(ValuesOf(Cumsum(x, 0)), (Values{3, 4, 8, 9}));
+}
+
+TEST_F(VarTest, GridsAndNamedAxes) {
+  const Var x = Make({2}, {1, 2}), y = Make({3}, {3, 4, 5});
+  const std::vector<Var> grids = Meshgrid({x, y});
+  EXPECT_EQ(ValuesOf(grids[0]), (Values{1, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(ValuesOf(grids[1]), (Values{3, 4, 5, 3, 4, 5}));
+  EXPECT_EQ(Meshgrid({x, y}, ops::GridIndexing::kXY)[0].shape(), (Shape{3, 2}));
+  EXPECT_EQ(ValuesOf(Einsum("i,j->ji", {x, y})), (Values{3, 6, 4, 8, 5, 10}));
+  EXPECT_EQ(ErrorOf([&] {
+              Einsum("i,i->i", {x, y});
+            }),
+            "einsum \"i,i->i\": subscript i is 2 and 3, got {f64[2], f64[3]}");
+  EXPECT_EQ(ErrorOf([&] {
+              Meshgrid({x, grids[0]});
+            }),
+            "meshgrid takes 1 to 6 vectors, got {f64[2], f64[2, 3]}");
+  EXPECT_EQ(ErrorOf([] { Einsum("i->i", {}); }),
+            "Einsum() takes at least one tensor");
 }
 
 TEST_F(VarTest, ShapesAreViewsOfTheSameElements) {

@@ -9,6 +9,7 @@ std::vector<FrontCase> AllFrontCases() {
   AddAttentionFronts(all);
   AddBasicFronts(all);
   AddConvFronts(all);
+  AddIndexFronts(all);
   AddLoopFronts(all);
   AddLossFronts(all);
   AddMatMulFronts(all);

@@ -43,6 +43,7 @@ void AddArithmeticFronts(std::vector<FrontCase>& all);
 void AddAttentionFronts(std::vector<FrontCase>& all);
 void AddBasicFronts(std::vector<FrontCase>& all);
 void AddConvFronts(std::vector<FrontCase>& all);
+void AddIndexFronts(std::vector<FrontCase>& all);
 void AddLoopFronts(std::vector<FrontCase>& all);
 void AddLossFronts(std::vector<FrontCase>& all);
 void AddMatMulFronts(std::vector<FrontCase>& all);

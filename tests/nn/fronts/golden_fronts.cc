@@ -18,8 +18,8 @@ namespace {
 
 // Families of tools/golden/fronts.
 constexpr const char* kFamilies[] = {
-    "activation", "arithmetic", "attention", "basic", "conv", "loop",
-    "loss",       "matmul",     "norm",      "pool",  "shape"};
+    "activation", "arithmetic", "attention", "basic", "conv", "index",
+    "loop",       "loss",       "matmul",    "norm",  "pool", "shape"};
 
 struct NoSink : GradientSink {
   void GradientComplete(Parameter&) override {}

@@ -2,22 +2,29 @@
 // and results for empty tensors.
 
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "nn/autograd/context.h"
 #include "nn/ops/activation.h"
 #include "nn/ops/arithmetic.h"
+#include "nn/ops/compare.h"
 #include "nn/ops/concat.h"
+#include "nn/ops/cumsum.h"
+#include "nn/ops/einsum.h"
 #include "nn/ops/expand.h"
 #include "nn/ops/extremes.h"
 #include "nn/ops/flip.h"
+#include "nn/ops/gather.h"
 #include "nn/ops/matmul.h"
 #include "nn/ops/permute.h"
 #include "nn/ops/reduce.h"
 #include "nn/ops/reshape.h"
 #include "nn/ops/slice.h"
 #include "nn/ops/softmax.h"
+#include "nn/ops/sort.h"
 #include "nn/ops/triangle.h"
+#include "nn/ops/where.h"
 #include "tests/nn/ops/op_errors_fixture.h"
 
 namespace troupe::nn {
@@ -157,6 +164,124 @@ TEST_F(MathFrontsTest, RepetitionsAndExtremesNameWhatDoesNotFit) {
       "clamp takes low <= high, got 1 and 0");
 }
 
+TEST_F(MathFrontsTest, OrdersAndMasksNameWhatDoesNotFit) {
+  EXPECT_EQ(
+      Message([&](Context& ctx) { return ops::Sort(ctx, T({2}), 1).values; }),
+      "sort takes floating numbers and an axis of theirs, got f32[2] and 1");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Argsort(ctx, T({2}, DType::kI64));
+            }),
+            "argsort takes floating numbers and an axis of theirs, got i64[2] "
+            "and -1");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::TopK(ctx, T({2, 3}), 4).values;
+            }),
+            "topk takes k from 0 to the elements of the axis, got 4, f32[2, 3] "
+            "and axis -1");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Less(ctx, T({2}), T({2}, DType::kI64));
+            }),
+            "less takes two tensors of one dtype, floating or i64, that "
+            "broadcast to one shape, got f32[2] and i64[2]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::GreaterEqual(ctx, T({2}), T({3}));
+            }),
+            "greater_equal takes two tensors of one dtype, floating or i64, "
+            "that broadcast to one shape, got f32[2] and f32[3]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Greater(ctx, T({2}, DType::kI64), 0.5);
+            }),
+            "greater takes an integer beside i64[2], got 0.5");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Where(ctx, T({2}, DType::kI64), T({2}), T({2}));
+            }),
+            "where takes a condition of floating numbers and two tensors of "
+            "one dtype, all of which broadcast to one shape, got i64[2], "
+            "f32[2] and f32[2]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::MaskedFill(ctx, T({2}), T({3, 2}), 1);
+            }),
+            "masked_fill takes a mask of floating numbers that broadcasts to "
+            "x, got f32[2] and f32[3, 2]");
+}
+
+TEST_F(MathFrontsTest, IndicesNameWhatDoesNotFit) {
+  const Tensor index = T({3}, DType::kI64);
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Gather(ctx, T({2, 3}), 0, index);
+            }),
+            "gather takes x, an axis of it and indices i64 of its rank, with "
+            "at most its elements along other axes, got f32[2, 3], 0 and "
+            "i64[3]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::IndexSelect(ctx, T({2, 3}), 2, index);
+            }),
+            "index_select takes x, an axis of it and indices i64[J], got "
+            "f32[2, 3], 2 and i64[3]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::ScatterAdd(ctx, T({2}), 0, index, T({4}));
+            }),
+            "scatter_add takes floating numbers x, an axis, and indices i64 "
+            "and a source of its dtype of one shape that differs from that of "
+            "x along the axis only, got f32[2], 0, i64[3] and f32[4]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::IndexAdd(ctx, T({2, 5}), 0, index, T({3, 4}));
+            }),
+            "index_add takes floating numbers x, an axis, indices i64[J] and a "
+            "source of its dtype with its shape but J elements along the axis, "
+            "got f32[2, 5], 0, i64[3] and f32[3, 4]");
+  EXPECT_EQ(
+      Message([&](Context& ctx) { return ops::Cumsum(ctx, T({2}), 1); }),
+      "cumsum takes floating numbers and an axis of theirs, got f32[2] and 1");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              const auto grids = ops::Meshgrid(ctx, {T({2}), T({2, 3})});
+              return grids.empty() ? Tensor() : grids[0];
+            }),
+            "meshgrid takes 1 to 6 vectors, got {f32[2], f32[2, 3]}");
+  Context ctx(*kernels_);
+  Tensor wrong = T({2}, DType::kI64);
+  wrong.data<std::int64_t>()[1] = 2;
+  EXPECT_FALSE(ops::IndexSelect(ctx, T({2, 3}), 0, wrong).defined());
+  EXPECT_EQ(ctx.status(),
+            absl::OutOfRangeError("index 1 is 2, but the axis has 2 elements"));
+}
+
+TEST_F(MathFrontsTest, EinsumNamesTheSubscript) {
+  const auto error = [&](const char* equation, std::vector<Tensor> operands) {
+    return Message(
+        [&](Context& ctx) { return ops::Einsum(ctx, equation, operands); });
+  };
+  EXPECT_EQ(error("ik,kj->ij", {T({2, 3}), T({4, 5})}),
+            "einsum \"ik,kj->ij\": subscript k is 3 and 4, got {f32[2, 3], "
+            "f32[4, 5]}");
+  EXPECT_EQ(error("ii->i", {T({2, 2})}),
+            "einsum \"ii->i\": subscript i is twice in ii, got {f32[2, 2]}");
+  EXPECT_EQ(error("ij->ijj", {T({2, 3})}),
+            "einsum \"ij->ijj\": subscript j is twice in ijj, got {f32[2, 3]}");
+  EXPECT_EQ(error("ij->k", {T({2, 3})}),
+            "einsum \"ij->k\": subscript k of the result is in no operand, got "
+            "{f32[2, 3]}");
+  EXPECT_EQ(error("ijk->i", {T({2, 3})}),
+            "einsum \"ijk->i\": \"ijk\" names 3 axes of f32[2, 3], got {f32[2, "
+            "3]}");
+  EXPECT_EQ(error("...i->i", {T({2, 3})}),
+            "einsum \"...i->i\": '.' is no letter, got {f32[2, 3]}");
+  EXPECT_EQ(error("ij", {T({2, 3})}),
+            "einsum \"ij\": it has no result: write \"ij,jk->ik\", got {f32[2, "
+            "3]}");
+  EXPECT_EQ(error("i,i,i->i", {T({2}), T({2}), T({2})}),
+            "einsum \"i,i,i->i\": it has 3 operands; one or two are supported, "
+            "got {f32[2], f32[2], f32[2]}");
+  EXPECT_EQ(error("i,i->i", {T({2})}),
+            "einsum \"i,i->i\": it names 2 operands and gets 1, got {f32[2]}");
+  EXPECT_EQ(error("i,i->i", {T({2}), T({2}, DType::kF64)}),
+            "einsum \"i,i->i\": operands are floating numbers of one dtype, "
+            "got {f32[2], f64[2]}");
+  EXPECT_EQ(error("abcd,efgh->abcdefgh", {T({1, 1, 1, 1}), T({1, 1, 1, 1})}),
+            "einsum \"abcd,efgh->abcdefgh\": the result has more than 6 axes, "
+            "got {f32[1, 1, 1, 1], f32[1, 1, 1, 1]}");
+}
+
 // Returns the shape of the result of `op`, with kernels and without.
 template <typename Op>
 std::string ShapeBothWays(Kernels& kernels, Op op) {
@@ -187,6 +312,28 @@ TEST_F(MathFrontsTest, EmptyBatches) {
               return ops::Amin(c, x, {1, 2}, true);
             }),
             "[0, 1, 1]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::Sort(c, x, 1).values; }),
+            "[0, 3, 4]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::TopK(c, x, 0).indices; }),
+            "[0, 3, 0]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::Less(c, x, T({4})); }),
+            "[0, 3, 4]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::Where(c, x, x, 0); }),
+            "[0, 3, 4]");
+  EXPECT_EQ(shape([&](Context& c) {
+              return ops::IndexSelect(c, x, 1, T({7}, DType::kI64));
+            }),
+            "[0, 7, 4]");
+  EXPECT_EQ(shape([&](Context& c) {
+              return ops::Gather(c, x, 2, T({0, 2, 5}, DType::kI64));
+            }),
+            "[0, 2, 5]");
+  EXPECT_EQ(shape([&](Context& c) { return ops::Cumsum(c, x, 0); }),
+            "[0, 3, 4]");
+  EXPECT_EQ(shape([&](Context& c) {
+              return ops::Einsum(c, "bij,jk->kbi", {x, b});
+            }),
+            "[5, 0, 3]");
   EXPECT_EQ(shape([&](Context& c) { return ops::Flip(c, x, {0}); }),
             "[0, 3, 4]");
   EXPECT_EQ(shape([&](Context& c) { return ops::Roll(c, x, 1, 0); }),

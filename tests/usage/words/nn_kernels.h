@@ -139,6 +139,16 @@ extern const Tensor a, b, prediction, target;
 extern Tensor stats, dprediction;
 }  // namespace element_functions_h
 
+namespace select_h {
+extern const Tensor a, b;
+extern Tensor mask, z;
+}  // namespace select_h
+
+namespace indexing_h {
+extern const Tensor dy;
+extern Tensor index, dx;
+}  // namespace indexing_h
+
 namespace matmul_h {
 extern const Tensor q, k;
 extern Tensor scores;

@@ -94,6 +94,35 @@ namespace extremes_h {
 extern const Tensor scores, images, labels;
 }
 
+namespace sort_h {
+extern const Tensor scores;
+}
+
+namespace scalar_like_h {
+extern const Tensor a;
+}
+
+namespace compare_h {
+extern const Tensor scores, labels;
+}
+
+namespace where_h {
+extern const Tensor small, large, scores, mask;
+extern const double kInfinity;
+}  // namespace where_h
+
+namespace gather_h {
+extern const Tensor log_probs, labels, order, zeros, groups;
+}
+
+namespace cumsum_h {
+extern const Tensor probabilities;
+}
+
+namespace einsum_h {
+extern const Tensor q, k, a, b;
+}
+
 namespace flip_h {
 extern const Tensor images;
 }
