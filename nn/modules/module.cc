@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_error.h"
 #include "base/type_name.h"
 #include "nn/ops/recompute.h"
 
@@ -124,6 +125,18 @@ std::shared_ptr<Parameter> Module::FindOwn(absl::string_view name) const {
     return parameter->tied_to != nullptr ? parameter->tied_to : parameter;
   }
   return nullptr;
+}
+
+Parameter& Module::parameter(absl::string_view name) {
+  const std::shared_ptr<Parameter> own = FindOwn(name);
+  if (own != nullptr) return *own;
+  std::string names;
+  for (const auto& [other, unused] : parameters_) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", other);
+  }
+  throw base::StatusError(
+      absl::NotFoundError(absl::StrCat("a module has no parameter \"", name,
+                                       "\" of its own, but {", names, "}")));
 }
 
 void Module::TieParameter(absl::string_view name, Module& other,

@@ -124,6 +124,13 @@ class Module {
   std::vector<Parameter*> Parameters();
   std::vector<Buffer*> Buffers();
 
+  // Returns a parameter of this module itself, not of those below it, for
+  // init.h or to freeze it: `fc1.weight()`. Throws base::StatusError, with the
+  // names that it has, if there is none of the name.
+  Parameter& parameter(absl::string_view name);
+  Parameter& weight() { return parameter("weight"); }
+  Parameter& bias() { return parameter("bias"); }
+
   // Replaces `name`, a parameter of this module, by `other_name`, a parameter
   // of `other`, of the same shape and dtype: PyTorch's
   // `head.weight = tokens.weight`. The initialiser is that of `other`. Call it

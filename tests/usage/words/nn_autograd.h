@@ -20,6 +20,7 @@
 #include "nn/autograd/var.h"
 #include "nn/autograd/var_math.h"
 #include "nn/kernels/kernels.h"
+#include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/loss.h"
 
@@ -96,5 +97,9 @@ extern GradientSink& sink;
 }  // namespace tape_h
 
 }  // namespace troupe::nn::usage
+
+namespace troupe::nn::init::usage::init_h {
+extern Linear &fc1, &fc2;
+}
 
 #endif  // TESTS_USAGE_WORDS_NN_AUTOGRAD_H_
