@@ -1,16 +1,20 @@
 #include "troupe/rank.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "base/status_error.h"
+#include "troupe/layer_axes.h"
+#include "troupe/model_core.h"
 
 namespace troupe {
 
-Rank::Rank(actors::ProgramRank& strand, std::unique_ptr<nn::Kernels> kernels,
+Rank::Rank(actors::ProgramRank& strand, std::shared_ptr<nn::Kernels> kernels,
            std::uint64_t seed, const pipeline::Mesh& mesh)
     : strand_(strand),
       kernels_(std::move(kernels)),
@@ -26,6 +30,33 @@ Rank::Rank(actors::ProgramRank& strand, std::unique_ptr<nn::Kernels> kernels,
   std::vector<int> all(size());
   std::iota(all.begin(), all.end(), 0);
   world_ = &AddGroup(all);
+}
+
+Rank::~Rank() = default;
+
+void Rank::RemoveModel(ModelCore* model) {
+  models_.erase(std::remove(models_.begin(), models_.end(), model),
+                models_.end());
+}
+
+absl::StatusOr<bool> Rank::Backward(nn::Context& ctx,
+                                    const nn::BackwardRoot& root) {
+  const auto& used = ctx.tape()->parameters();
+  for (ModelCore* model : models_) {
+    if (used.empty() || !model->Owns(*used.begin())) continue;
+    TROUPE_RETURN_IF_ERROR(model->Backward(root));
+    return true;
+  }
+  return false;
+}
+
+void Rank::ConnectLayers() {
+  Group& replicas = Axis("dp");
+  if (layers_ != nullptr || replicas.size() == 1) return;
+  layers_ = std::make_unique<LayerAxes>(
+      base::OrThrow(strand_.MakeGroup(replicas.ranks())), *kernels_,
+      strand_.wait());
+  context_.set_collectives(layers_->axes());
 }
 
 Group& Rank::AddGroup(const std::vector<int>& ranks) {

@@ -45,11 +45,15 @@ namespace troupe {
 using nn::DType;
 using nn::Shape;
 
+class LayerAxes;  // troupe/layer_axes.h
+class ModelCore;  // troupe/model_core.h
+
 class Rank : public nn::ContextOwner {
  public:
   // Called by Spawn().
-  Rank(actors::ProgramRank& strand, std::unique_ptr<nn::Kernels> kernels,
+  Rank(actors::ProgramRank& strand, std::shared_ptr<nn::Kernels> kernels,
        std::uint64_t seed, const pipeline::Mesh& mesh);
+  ~Rank() override;
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
@@ -71,6 +75,11 @@ class Rank : public nn::ContextOwner {
 
   nn::Context& context() { return context_; }
   nn::Kernels& kernels() { return *kernels_; }
+  const std::shared_ptr<nn::Kernels>& shared_kernels() const {
+    return kernels_;
+  }
+  // Whether the context records for Backward(): no NoGrad() holds.
+  bool records() { return context_.tape() != nullptr; }
   const pipeline::Mesh& mesh() const { return mesh_; }
   actors::ProgramRank& strand() { return strand_; }
   // Begins a step: random draws are those of the next one.
@@ -116,6 +125,15 @@ class Rank : public nn::ContextOwner {
     if (number() == 0) Write(absl::StrFormat(format, args...));
   }
 
+  // For models (troupe/model.h): Var::Backward() is that of the model whose
+  // parameters it uses.
+  void AddModel(ModelCore* model) { models_.push_back(model); }
+  void RemoveModel(ModelCore* model);
+  absl::StatusOr<bool> Backward(nn::Context& ctx,
+                                const nn::BackwardRoot& root) override;
+  // Gives layers the collectives of the axis dp, for synchronised norms.
+  void ConnectLayers();
+
   // Waits for all that was started in its groups; Spawn() calls it at the
   // program's end.
   void Finish();
@@ -125,13 +143,15 @@ class Rank : public nn::ContextOwner {
   static void Write(const std::string& text);
 
   actors::ProgramRank& strand_;
-  const std::unique_ptr<nn::Kernels> kernels_;
+  const std::shared_ptr<nn::Kernels> kernels_;
   const std::uint64_t seed_;
   const pipeline::Mesh mesh_;
   nn::Tape tape_;
   nn::Context context_;
   std::deque<Group> groups_;  // the first is the world
   Group* world_ = nullptr;
+  std::vector<ModelCore*> models_;
+  std::unique_ptr<LayerAxes> layers_;  // null: layers have no peers
   std::vector<Group*> axes_;  // indexed by axis; null: not made yet
 };
 

@@ -18,8 +18,16 @@
 #include "nn/autograd/create.h"
 #include "nn/autograd/var.h"
 #include "nn/autograd/var_math.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/net.h"
+#include "nn/modules/sequential.h"
+#include "troupe/ddp.h"
 #include "troupe/group.h"
+#include "troupe/loader.h"
+#include "troupe/model.h"
+#include "troupe/optimizer.h"
 #include "troupe/program.h"
 #include "troupe/rank.h"
+#include "troupe/state.h"
 
 #endif  // TROUPE_TROUPE_H_

@@ -30,13 +30,13 @@ namespace troupe::actors {
 // A group of the plan, and the rank's communicator in it.
 struct RankGroup {
   pipeline::PlanGroup plan;
-  std::unique_ptr<comm::Communicator> comm;
+  std::shared_ptr<comm::Communicator> comm;
 };
 
 class RankGroups {
  public:
   // Adds a group of the plan that has the rank.
-  void Add(pipeline::PlanGroup plan, std::unique_ptr<comm::Communicator> comm) {
+  void Add(pipeline::PlanGroup plan, std::shared_ptr<comm::Communicator> comm) {
     std::vector<RankGroup>& groups = plan.of_layers() ? of_layers_ : of_table_;
     groups.push_back({std::move(plan), std::move(comm)});
   }

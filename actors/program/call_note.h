@@ -33,11 +33,12 @@ struct CallPlace {
   }
 };
 
-// Returns "Send() at train.cc:12".
+// Returns "Send() at train.cc:12", or "Send()" for a call without a place.
 inline std::string CallText(const char* name, const CallPlace& place) {
   absl::string_view file = place.file;
   const std::size_t slash = file.rfind('/');
   if (slash != absl::string_view::npos) file.remove_prefix(slash + 1);
+  if (file.empty()) return absl::StrCat(name, "()");
   return absl::StrCat(name, "() at ", file, ":", place.line);
 }
 

@@ -45,6 +45,7 @@
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "nn/autograd/buffer.h"
@@ -95,11 +96,28 @@ class ParameterGate {
   virtual absl::Status AwaitValue(const Parameter& parameter) = 0;
 };
 
+class Context;
+
+// Tensor from which a backward begins: the statistics of a loss (nn/ops/loss.h),
+// whose gradients are multiplied by `scale`, or any other, with its gradient.
+struct BackwardRoot {
+  Tensor tensor;
+  double scale = 1;
+  Tensor seed;  // undefined: a loss
+};
+
 // Owner of a context, for functions that get only a Var: the rank of a program
 // (troupe/rank.h).
 class ContextOwner {
  public:
   virtual ~ContextOwner() = default;
+  // Runs Var::Backward() from `root`, which the context's tape tracks, and
+  // resets the tape. Returns false, and does nothing, if it leaves that to the
+  // Var.
+  virtual absl::StatusOr<bool> Backward(Context& /*ctx*/,
+                                        const BackwardRoot& /*root*/) {
+    return false;
+  }
 };
 
 class Context {

@@ -184,19 +184,30 @@ void Var::Backward() const {
     Refuse(ctx, "Backward() begins at a loss or at one element, not at ",
            Str(tensor_), "; take its Sum() or Mean()");
   }
+  BackwardRoot root;
+  root.tensor = tensor_;
+  if (is_loss_) {
+    const double count = CountOf(ctx, tensor_);
+    // A loss without targets has no gradient.
+    root.scale = count == 0 ? 0 : 1 / count;
+  } else {
+    root.seed = ctx.Empty("backward", shape(), dtype());
+    if (ctx.ok()) ThrowIfError(ctx, ctx.kernels().Fill(1, root.seed));
+  }
+  if (ctx.ok() && ctx.owner() != nullptr) {
+    const absl::StatusOr<bool> done = ctx.owner()->Backward(ctx, root);
+    ThrowIfError(ctx, done.status());
+    if (*done) return;
+  }
   QuietSink quiet;
   GradientSink& sink = ctx.sink() != nullptr ? *ctx.sink() : quiet;
   absl::Status status;
   {
     BackwardPass pass(*tape, ctx.kernels(), sink, BackwardPass::Mode::kWhole);
     if (is_loss_) {
-      const double count = CountOf(ctx, tensor_);
-      // A loss without targets has no gradient.
-      pass.SeedLoss(tensor_, count == 0 ? 0 : 1 / count);
+      pass.SeedLoss(root.tensor, root.scale);
     } else {
-      Tensor one = ctx.Empty("backward", shape(), dtype());
-      if (ctx.ok()) ThrowIfError(ctx, ctx.kernels().Fill(1, one));
-      pass.Seed(tensor_, one);
+      pass.Seed(root.tensor, root.seed);
     }
     absl::StatusOr<bool> more = ctx.ok();
     while (more.ok() && *more) more = pass.Next();

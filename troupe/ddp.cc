@@ -1,0 +1,101 @@
+#include "troupe/ddp.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/fnv_hash.h"
+#include "base/status_error.h"
+#include "troupe/model_core.h"
+
+namespace troupe {
+namespace {
+
+std::int64_t BytesOf(const char* option, double mb) {
+  if (std::isfinite(mb) && mb > 0 && mb <= 1 << 20) {
+    return static_cast<std::int64_t>(mb * (1 << 20));
+  }
+  throw base::StatusError(absl::InvalidArgumentError(
+      absl::StrCat("DDPOptions.", option, " is above 0, in MiB, not ", mb)));
+}
+
+// Hash of names, shapes and dtypes of what the module trains and saves.
+std::int64_t LayoutOf(const nn::Module& module) {
+  base::FnvHash hash;
+  const auto add = [&hash](const std::string& name, const Shape& shape,
+                           DType dtype) {
+    hash.AddBlock(name.data(), name.size());
+    for (std::int64_t extent : shape.dims()) {
+      hash.Add(static_cast<std::uint64_t>(extent));
+    }
+    hash.Add(static_cast<std::uint64_t>(dtype));
+  };
+  for (const nn::Parameter* parameter :
+       const_cast<nn::Module&>(module).Parameters()) {
+    add(parameter->name, parameter->value.shape(), parameter->value.dtype());
+  }
+  for (const nn::Buffer* buffer :
+       const_cast<nn::Module&>(module).Buffers()) {
+    add(buffer->name, buffer->value.shape(), buffer->value.dtype());
+  }
+  return static_cast<std::int64_t>(hash.value());
+}
+
+void CompareModels(Rank& rank, Group& group, const nn::Module& module) {
+  Var layout = rank.Zeros({1}, DType::kI64);
+  layout.tensor().data<std::int64_t>()[0] = LayoutOf(module);
+  const Var all = group.AllGather(layout);
+  const std::int64_t* const hashes = all.tensor().data<std::int64_t>();
+  for (int r = 1; r < group.size(); ++r) {
+    if (hashes[r] == hashes[0]) continue;
+    throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(
+        "rank ", group.ranks()[r], " has another model than rank ",
+        group.ranks()[0],
+        ": the names, shapes or dtypes of its parameters or buffers differ; "
+        "all ranks of a DDP make the same model")));
+  }
+}
+
+void BroadcastBuffers(Group& group, nn::Module& module) {
+  for (nn::Buffer* buffer : module.Buffers()) {
+    group.Broadcast(buffer->value, /*root=*/0);
+  }
+}
+
+}  // namespace
+
+DistributedDataParallel::DistributedDataParallel(const Trainable& model,
+                                                 const DDPOptions& options)
+    : Trainable(model) {
+  Group& group = rank().Axis("dp");
+  pipeline::BucketOptions buckets;
+  buckets.first_bucket_bytes = BytesOf("first_bucket_mb", options.first_bucket_mb);
+  buckets.bucket_bytes = BytesOf("bucket_cap_mb", options.bucket_cap_mb);
+  CompareModels(rank(), group, module());
+  core().Distribute(buckets, options.exact_mean);
+  rank().ConnectLayers();
+  if (options.init_sync) {
+    for (nn::Parameter* parameter : Parameters()) {
+      group.Broadcast(parameter->value, /*root=*/0);
+    }
+    BroadcastBuffers(group, module());
+  }
+  if (!options.broadcast_buffers || module().Buffers().empty()) return;
+  ModelCore* const core = &this->core();
+  core->set_before_forward([core, &group] {
+    const nn::Context& ctx = core->rank().context();
+    if (ctx.training() && core->rank().records() && core->synced()) {
+      BroadcastBuffers(group, core->module());
+    }
+  });
+}
+
+DistributedDataParallel::Unsynced::Unsynced(ModelCore& core)
+    : core_(core), synced_(core.synced()) {
+  core_.set_synced(false);
+}
+
+DistributedDataParallel::Unsynced::~Unsynced() { core_.set_synced(synced_); }
+
+}  // namespace troupe

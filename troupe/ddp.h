@@ -1,0 +1,76 @@
+// DistributedDataParallel: replicas of a model whose gradients are averaged
+// over the ranks while the backward runs.
+//
+//   auto model = MakeModel<Toy>(rank);
+//   DDP ddp(model);                             // rank 0's values on all ranks
+//   Sgd sgd(ddp, {/*lr=*/0.001});
+//   for (auto [x, y] : loader) {
+//     sgd.ZeroGrad();
+//     nn::CrossEntropy(ddp(x), y).Backward();
+//     sgd.Step();
+//   }
+//   {
+//     auto unsynced = ddp.NoSync();             // to the end of the block
+//     nn::CrossEntropy(ddp(x), y).Backward();   // adds up, reduces nothing
+//   }
+//
+// The ranks are those along the axis dp of the program's mesh: all, unless
+// SpawnOptions::mesh says otherwise. Gradients lie in buckets, and each is
+// reduced as soon as its gradients are complete. Parameters that a forward did
+// not use are found by its tape, and count as zeros.
+//
+// Errors: base::StatusError. The constructor compares the models of the ranks,
+// and names the rank that has another one.
+// Source: Li et al. 2020, doi:10.14778/3415478.3415530 (PyTorch Distributed).
+
+#ifndef TROUPE_DDP_H_
+#define TROUPE_DDP_H_
+
+#include <memory>
+
+#include "troupe/model.h"
+
+namespace troupe {
+
+// The options of PyTorch 2.15's constructor; those that are missing are
+// needless here (docs/coming_from_pytorch.md).
+struct DDPOptions {
+  double bucket_cap_mb = 25;
+  // Limit of the first bucket, so that the first reduction begins soon.
+  double first_bucket_mb = 1;
+  // Whether a forward of a training begins with rank 0's buffers (running
+  // statistics) on all ranks.
+  bool broadcast_buffers = true;
+  // Whether ranks begin with rank 0's parameters and buffers.
+  bool init_sync = true;
+  // Whether gradients are those of the mean over all ranks' targets, where
+  // PyTorch takes the mean of the ranks' means. They differ where ranks have
+  // different numbers of targets.
+  bool exact_mean = false;
+};
+
+class DistributedDataParallel : public Trainable {
+ public:
+  explicit DistributedDataParallel(const Trainable& model,
+                                   const DDPOptions& options = {});
+
+  // Guard under which backwards reduce nothing: the next one without it reduces
+  // the sum of all.
+  class Unsynced {
+   public:
+    explicit Unsynced(ModelCore& core);
+    ~Unsynced();
+    Unsynced(const Unsynced&) = delete;
+    Unsynced& operator=(const Unsynced&) = delete;
+
+   private:
+    ModelCore& core_;
+    const bool synced_;
+  };
+  [[nodiscard]] Unsynced NoSync() const { return Unsynced(core()); }
+};
+using DDP = DistributedDataParallel;
+
+}  // namespace troupe
+
+#endif  // TROUPE_DDP_H_

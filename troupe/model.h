@@ -1,0 +1,100 @@
+// A model on a rank's device, for loops of one's own.
+//
+//   struct Toy : nn::Net {
+//     nn::Linear& first = Add<nn::Linear>("first", 10, 10);
+//     nn::Linear& second = Add<nn::Linear>("second", 10, 5);
+//     Var Forward(Var x) override { return second(first(x).Relu()); }
+//   };
+//   auto model = MakeModel<Toy>(rank);          // model.to(rank)
+//   Sgd sgd(model, {/*lr=*/0.1});
+//   sgd.ZeroGrad();
+//   Var loss = nn::MeanSquaredError(model(x), y);
+//   loss.Backward();
+//   AverageGradients(model);                    // or DDP (troupe/ddp.h)
+//   sgd.Step();
+//
+// Parameters and buffers get memory here, in buckets in reverse order of their
+// declaration, and initial values drawn by the program's seed and their names:
+// the same on all ranks. Gradients are those of the loss's mean, as in PyTorch.
+// Backward() begins by waiting for reductions under way.
+//
+// Errors: base::StatusError. A loss of parameters of several models is refused.
+// Threads: the rank's own. A model ends before its Rank.
+
+#ifndef TROUPE_MODEL_H_
+#define TROUPE_MODEL_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/autograd/parameter.h"
+#include "nn/autograd/var.h"
+#include "nn/modules/module.h"
+#include "troupe/rank.h"
+
+namespace troupe {
+
+class ModelCore;  // troupe/model_core.h
+
+// Something that an optimizer trains: a Model, or a DDP. Copies are the same
+// one.
+class Trainable {
+ public:
+  // The module's forward.
+  Var operator()(const Var& x) const;
+
+  Rank& rank() const;
+  nn::Module& module() const;
+  std::vector<nn::Parameter*> Parameters() const {
+    return module().Parameters();
+  }
+  ModelCore& core() const { return *core_; }
+
+ protected:
+  explicit Trainable(std::shared_ptr<ModelCore> core)
+      : core_(std::move(core)) {}
+
+ private:
+  std::shared_ptr<ModelCore> core_;
+};
+
+// Gives the module memory and initial values.
+std::shared_ptr<ModelCore> PlaceModule(Rank& rank,
+                                       std::unique_ptr<nn::Module> module);
+
+template <typename M>
+class Model : public Trainable {
+ public:
+  Model(Rank& rank, std::unique_ptr<M> module)
+      : Model(rank, module.get(), std::move(module)) {}
+
+  M* operator->() const { return module_; }
+  M& operator*() const { return *module_; }
+
+ private:
+  Model(Rank& rank, M* raw, std::unique_ptr<M> module)
+      : Trainable(PlaceModule(rank, std::move(module))), module_(raw) {}
+
+  M* module_;
+};
+
+// Return a model of a module that is made here, or is there already.
+template <typename M, typename... Args>
+Model<M> MakeModel(Rank& rank, Args&&... args) {
+  return Model<M>(rank, std::make_unique<M>(std::forward<Args>(args)...));
+}
+template <typename M>
+Model<M> PlaceModel(Rank& rank, std::unique_ptr<M> module) {
+  return Model<M>(rank, std::move(module));
+}
+
+// Averages the gradients of the last Backward() over all ranks, for loops
+// without DDP: one all-reduce a bucket, without overlap.
+void AverageGradients(const Trainable& model,
+                      CallPlace place = CallPlace::Here());
+
+}  // namespace troupe
+
+#endif  // TROUPE_MODEL_H_

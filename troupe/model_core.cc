@@ -1,0 +1,208 @@
+#include "troupe/model_core.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_error.h"
+#include "pipeline/mesh.h"
+#include "pipeline/parameter_plan.h"
+#include "pipeline/plan_groups.h"
+#include "troupe/model.h"
+
+namespace troupe {
+namespace {
+
+// Number of chunks that the rank runs between two pieces of a backward.
+constexpr int kChunksPerPiece = 8;
+
+}  // namespace
+
+ModelCore::ModelCore(Rank& rank, std::unique_ptr<nn::Module> module)
+    : rank_(rank), module_(std::move(module)) {
+  MakeEngine({}, /*exact_mean=*/false, {rank.number()});
+  parameters_ = module_->Parameters();
+  std::sort(parameters_.begin(), parameters_.end());
+  rank_.AddModel(this);
+}
+
+ModelCore::~ModelCore() { rank_.RemoveModel(this); }
+
+bool ModelCore::Owns(const nn::Parameter* parameter) const {
+  return std::binary_search(parameters_.begin(), parameters_.end(),
+                            const_cast<nn::Parameter*>(parameter));
+}
+
+void ModelCore::MakeEngine(const pipeline::BucketOptions& buckets,
+                           bool exact_mean, const std::vector<int>& ranks) {
+  pipeline::ParameterPlanOptions choices;
+  choices.mesh = pipeline::Mesh(static_cast<int>(ranks.size()));
+  choices.buckets = buckets;
+  const pipeline::Plan plan = base::OrThrow(pipeline::MakeParameterPlan(
+      choices, module_->Parameters(), rank_.kernels().device()));
+  actors::LoopEngine::Setup setup;
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_.number());
+  setup.rank = static_cast<int>(own - ranks.begin());
+  setup.plan = &plan;
+  setup.kernels = rank_.shared_kernels();
+  setup.module = module_.get();
+  setup.seed = rank_.seed();
+  setup.exact_mean = exact_mean;
+  if (ranks.size() > 1) {
+    for (const pipeline::PlanGroup& group : pipeline::GroupsOf(plan)) {
+      std::vector<int> members;
+      for (int member : group.ranks) members.push_back(ranks[member]);
+      groups_.Add(group, base::OrThrow(rank_.strand().MakeGroup(members)));
+    }
+    setup.groups = &groups_;
+  }
+  engine_ = base::OrThrow(actors::LoopEngine::Create(setup, this, this));
+}
+
+void ModelCore::Distribute(const pipeline::BucketOptions& buckets,
+                           bool exact_mean) {
+  if (attached_ || distributed_) {
+    throw base::StatusError(absl::FailedPreconditionError(
+        distributed_ ? "the model has a DDP already; make one for each model"
+                     : "the model has an optimizer already; make the DDP "
+                       "first, and the optimizer of the DDP"));
+  }
+  // The buckets are others, and so is the memory.
+  std::vector<Tensor> values;
+  const auto each = [&](const auto& visit) {
+    for (nn::Parameter* parameter : module_->Parameters()) {
+      visit(parameter->value);
+    }
+    for (nn::Buffer* buffer : module_->Buffers()) visit(buffer->value);
+  };
+  nn::Kernels& kernels = rank_.kernels();
+  each([&](const Tensor& value) {
+    values.push_back(base::OrThrow(nn::Tensor::Create(
+        value.shape(), value.dtype(), kernels.allocator())));
+    base::OrThrow(kernels.Copy(value, values.back()));
+  });
+  engine_.reset();
+  MakeEngine(buckets, exact_mean, rank_.Axis("dp").ranks());
+  std::size_t next = 0;
+  each([&](const Tensor& value) {
+    base::OrThrow(kernels.Copy(values[next++], value));
+  });
+  distributed_ = true;
+}
+
+void ModelCore::Attach(
+    const std::function<std::unique_ptr<nn::Optimizer>()>& make) {
+  base::OrThrow(engine_->AttachOptimizer(make));
+  attached_ = true;
+}
+
+absl::Status ModelCore::Backward(const nn::BackwardRoot& root) {
+  actors::LoopBackward backward;
+  backward.tape = rank_.context().tape();
+  backward.loss = root.tensor;
+  backward.scale = engine_->exact_mean() ? 1 : root.scale;
+  backward.seed = root.seed;
+  backward.synced = synced_;
+  const actors::CallNote::Scope call(rank_.strand().call(), "Backward", {});
+  return engine_->Backward(backward);
+}
+
+// --- EngineHost ---
+
+void ModelCore::Launch(int action, pipeline::GroupId group,
+                       const comm::Collective& collective,
+                       const comm::Event& after) {
+  comm::Communicator& comm = groups_.Of(group);
+  in_flight_.push_back({engine_->step(), action, &comm,
+                        base::OrThrow(comm.Start(collective, after))});
+}
+
+void ModelCore::Send(int, bool, int, const nn::TensorList&,
+                     const base::Event&) {
+  TROUPE_CHECK(false, "a loop sends nothing to other stages");
+}
+
+// --- StrandWait ---
+
+bool ModelCore::EndSome() {
+  bool ended = false;
+  for (auto next = in_flight_.begin(); next != in_flight_.end();) {
+    if (!next->done.ready()) {
+      ++next;
+      continue;
+    }
+    const InFlight collective = *next;
+    next = in_flight_.erase(next);
+    const absl::Status& status = collective.done.status();
+    base::OrThrow(status.ok()
+                      ? engine_->CollectiveDone(collective.step,
+                                                collective.action,
+                                                collective.done)
+                      : engine_->CollectiveFailed(collective.step,
+                                                  collective.action, status));
+    ended = true;
+  }
+  return ended;
+}
+
+void ModelCore::AwaitNews() {
+  if (EndSome()) return;
+  if (in_flight_.empty()) return rank_.strand().wait().AwaitNews();
+  const InFlight oldest = in_flight_.front();
+  // Its error is that of the collective, for EndSome().
+  rank_.strand().Await(*oldest.group, oldest.done).IgnoreError();
+  EndSome();
+}
+
+void ModelCore::TakeNews(bool) {
+  for (int i = 0; i < kChunksPerPiece && !in_flight_.empty(); ++i) {
+    if (!in_flight_.front().group->Progress()) break;
+  }
+  EndSome();
+  if (rank_.strand().shares_thread()) {
+    rank_.strand().wait().TakeNews(/*expected=*/false);
+    EndSome();
+  }
+}
+
+absl::Status ModelCore::RunInline(comm::Communicator& comm,
+                                  const comm::Collective& collective) {
+  return rank_.strand().Run(comm, collective);
+}
+
+// --- Trainable ---
+
+Var Trainable::operator()(const Var& x) const {
+  core_->BeforeForward();
+  return core_->module()(x);
+}
+
+Rank& Trainable::rank() const { return core_->rank(); }
+
+nn::Module& Trainable::module() const { return core_->module(); }
+
+std::shared_ptr<ModelCore> PlaceModule(Rank& rank,
+                                       std::unique_ptr<nn::Module> module) {
+  if (module == nullptr) {
+    throw base::StatusError(
+        absl::InvalidArgumentError("a model needs a module, not null"));
+  }
+  return std::make_shared<ModelCore>(rank, std::move(module));
+}
+
+void AverageGradients(const Trainable& model, CallPlace place) {
+  actors::LoopEngine& engine = model.core().engine();
+  base::OrThrow(engine.AwaitGradients());
+  const actors::ChunkParameters& parameters = engine.parameters();
+  for (int i = 0; i < parameters.num_arenas(); ++i) {
+    const nn::ParameterArena& arena = parameters.arena(i);
+    for (int k = 0; k < arena.num_buckets(); ++k) {
+      model.rank().world().AllReduce(arena.BucketGrads(k), ReduceOp::kAvg,
+                                     place);
+    }
+  }
+}
+
+}  // namespace troupe

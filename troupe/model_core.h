@@ -1,0 +1,100 @@
+// What the models of one's own loop have in common: a module, the step engine
+// that trains it (actors/engine/loop), and the collectives under way.
+//
+// The rank drives its collectives itself: between two pieces of a backward, and
+// while it waits. So a reduction goes on beside the backward, as far as its
+// peers have come.
+
+#ifndef TROUPE_MODEL_CORE_H_
+#define TROUPE_MODEL_CORE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "actors/engine/engine_parts.h"
+#include "actors/engine/loop/loop_engine.h"
+#include "actors/engine/rank_groups.h"
+#include "actors/engine/strand_wait.h"
+#include "base/event.h"
+#include "comm/communicator.h"
+#include "nn/modules/module.h"
+#include "nn/optim/optimizer.h"
+#include "pipeline/buckets.h"
+#include "troupe/rank.h"
+
+namespace troupe {
+
+class ModelCore : private actors::EngineHost, private actors::StrandWait {
+ public:
+  ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
+  ~ModelCore() override;
+
+  Rank& rank() { return rank_; }
+  nn::Module& module() { return *module_; }
+  actors::LoopEngine& engine() { return *engine_; }
+  bool Owns(const nn::Parameter* parameter) const;
+
+  // Makes the gradients reduced over the ranks along dp from now on, in these
+  // buckets. The values stay. Throws if there is an optimizer.
+  void Distribute(const pipeline::BucketOptions& buckets, bool exact_mean);
+  bool distributed() const { return distributed_; }
+  // Whether a backward reduces gradients.
+  void set_synced(bool synced) { synced_ = synced; }
+  bool synced() const { return synced_; }
+  // Called before each forward; null: nothing.
+  void set_before_forward(std::function<void()> call) {
+    before_forward_ = std::move(call);
+  }
+  void BeforeForward() {
+    if (before_forward_) before_forward_();
+  }
+
+  void Attach(const std::function<std::unique_ptr<nn::Optimizer>()>& make);
+  absl::Status Backward(const nn::BackwardRoot& root);
+
+ private:
+  // A collective that was started and has not ended.
+  struct InFlight {
+    std::int64_t step;
+    int action;
+    comm::Communicator* group;
+    base::Event done;
+  };
+
+  void MakeEngine(const pipeline::BucketOptions& buckets, bool exact_mean,
+                  const std::vector<int>& ranks);
+  // Ends the collectives that are complete. Returns whether there was one.
+  // Throws the error of one that failed.
+  bool EndSome();
+
+  // EngineHost:
+  void Launch(int action, pipeline::GroupId group,
+              const comm::Collective& collective,
+              const comm::Event& after) override;
+  void Send(int stage, bool forward, int micro_batch,
+            const nn::TensorList& tensors, const base::Event& ready) override;
+  // StrandWait:
+  void AwaitNews() override;
+  void TakeNews(bool expected) override;
+  absl::Status RunInline(comm::Communicator& comm,
+                         const comm::Collective& collective) override;
+
+  Rank& rank_;
+  const std::unique_ptr<nn::Module> module_;
+  std::vector<nn::Parameter*> parameters_;  // sorted by address
+  actors::RankGroups groups_;
+  std::unique_ptr<actors::LoopEngine> engine_;
+  std::deque<InFlight> in_flight_;
+  bool distributed_ = false;
+  bool attached_ = false;
+  bool synced_ = true;
+  std::function<void()> before_forward_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_MODEL_CORE_H_
