@@ -190,6 +190,17 @@ void ChunkParameters::FindShared() {
   }
 }
 
+bool ChunkParameters::Has(const nn::Parameter& parameter) const {
+  for (const Part& part : parts_) {
+    const std::vector<nn::ArenaSlot>& slots = part.arena->slots();
+    const int slot = parameter.index - part.arena->first_index();
+    if (slot < 0 || slot >= static_cast<int>(slots.size())) continue;
+    return slots[slot].parameter == &parameter &&
+           slots[slot].bucket != nn::kNoBucket;
+  }
+  return false;
+}
+
 absl::Status ChunkParameters::AddUses(int bucket) {
   for (nn::Parameter* parameter : used_twice_) {
     if (BucketOf(*parameter) != bucket) continue;

@@ -98,6 +98,9 @@ class ChunkParameters {
     return bucket_of_[parameter.index];
   }
 
+  // Returns whether the parameter is one of these, and trained.
+  bool Has(const nn::Parameter& parameter) const;
+
   // These do the same as the nn::ParameterArena methods of their names.
   void BeginStep();
   absl::Status HoldGrads(int bucket) {

@@ -41,13 +41,13 @@ absl::Status Dispatcher::Begin(StepKind kind, std::int64_t step,
   present_->Begin(kind, step, trains ? &losses_.Next() : &losses_.present());
   parts_.position.BeginStep(kind, step);
   trace_.BeginStep(kind, step);
-  const auto& chunks = parts_.chunks;
   TROUPE_RETURN_IF_ERROR(present_->loss->BeginStep(
-      kind, step, chunks[0]->parameters().ScalarsOf(step)));
-  for (std::size_t c = 0; c + 1 < chunks.size(); ++c) {
-    chunks[c]->BeginStep(kind, step, batches);
+      kind, step, parts_.parameters[0]->ScalarsOf(step)));
+  const auto& chunks = parts_.chunks;
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const bool last = c + 1 == chunks.size();
+    chunks[c]->BeginStep(kind, step, last ? std::move(batches) : batches);
   }
-  chunks.back()->BeginStep(kind, step, std::move(batches));
   return inbox_.BeginStep(*this);
 }
 

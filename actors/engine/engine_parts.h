@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "actors/chunks/chunk.h"
+#include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/step_types.h"
 #include "actors/engine/bucket_events.h"
 #include "actors/engine/predicted_outputs.h"
@@ -33,11 +34,12 @@
 
 namespace troupe::actors {
 
-// Setup of a rank's step engine. All pointers outlive the engine.
+// Setup of a rank's step engine: of a job, or of a loop that a program writes
+// itself (loop/loop_engine.h). All pointers outlive the engine.
 struct EngineSetup {
   int rank = 0;
-  int local_rank = 0;  // number among the ranks of its host
-  const JobSpec* spec = nullptr;
+  int local_rank = 0;             // number among the ranks of its host
+  const JobSpec* spec = nullptr;  // null in a loop of a program
   const pipeline::Plan* plan = nullptr;
   // The rank's table for training: the plan's, unless a test changes it.
   pipeline::StepTable train_table;
@@ -76,7 +78,9 @@ struct EngineParts {
   QuietWait& wait;
   StepPosition& position;
   RankDevice& device;
-  std::vector<std::unique_ptr<Chunk>>& chunks;
+  std::vector<std::unique_ptr<Chunk>>& chunks;  // none in a loop of a program
+  const std::vector<ChunkParameters*>&
+      parameters;  // of each chunk, or the loop
   BucketEvents& events;
   Reducer& reducer;
   PredictedOutputs& outputs;
@@ -88,7 +92,7 @@ struct EngineParts {
     return *chunks[action.chunk];
   }
   ChunkParameters& ParametersOf(const pipeline::Action& action) const {
-    return ChunkOf(action).parameters();
+    return *parameters[action.chunk];
   }
 };
 

@@ -15,6 +15,11 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(
     const Options& options) {
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<nn::Kernels> kernels,
                           OpenRankKernels(*options.spec, options.local_rank));
+  return Over(options, std::move(kernels));
+}
+
+std::unique_ptr<RankDevice> RankDevice::Over(
+    const Options& options, std::shared_ptr<nn::Kernels> kernels) {
   return std::unique_ptr<RankDevice>(
       new RankDevice(options, std::move(kernels)));
 }
@@ -26,7 +31,7 @@ RankDevice::RankDevice(const Options& options,
 }
 
 nn::Queue RankDevice::update_queue() const {
-  return has_queues() && options_.groups->Of(GroupId::kWorld).size() > 1
+  return has_queues() && options_.groups->SizeOf(GroupId::kWorld) > 1
              ? nn::CommQueue(0)
              : nn::Queue::kCompute;
 }

@@ -32,15 +32,19 @@ class RankDevice {
  public:
   // All pointers outlive the device.
   struct Options {
-    const JobSpec* spec = nullptr;
+    const JobSpec* spec = nullptr;       // used by Open() alone
     int local_rank = 0;                  // number among the ranks of its host
-    const RankGroups* groups = nullptr;  // Open() calls their UseDevice()
+    const RankGroups* groups = nullptr;  // their UseDevice() is called
     StrandWait* wait = nullptr;          // used by layers that wait for peers
   };
 
   // Errors: those of OpenRankKernels().
   static absl::StatusOr<std::unique_ptr<RankDevice>> Open(
       const Options& options);
+
+  // Makes a device of kernels that are open already.
+  static std::unique_ptr<RankDevice> Over(const Options& options,
+                                          std::shared_ptr<nn::Kernels> kernels);
 
   nn::Kernels& kernels() const { return *kernels_; }
   const std::shared_ptr<nn::Kernels>& shared_kernels() const {

@@ -56,6 +56,15 @@ class RankGroups {
     return *found->comm;
   }
 
+  // Returns the number of ranks in a group of the table: 1 if the rank has no
+  // such group.
+  int SizeOf(pipeline::GroupId id) const {
+    for (const RankGroup& group : of_table_) {
+      if (group.plan.id == id) return group.comm->size();
+    }
+    return 1;
+  }
+
   // Calls `visit` with each group of the table's collectives.
   template <typename Visit>
   void ForEachOfTable(const Visit& visit) const {

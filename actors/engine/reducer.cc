@@ -8,10 +8,10 @@ namespace troupe::actors {
 absl::StatusOr<bool> Reducer::Start(int action, pipeline::GroupId group,
                                     const comm::Collective& collective,
                                     const comm::Event& after) {
-  comm::Communicator& comm = options_.groups->Of(group);
-  if (comm::IsNoOp(collective, comm.size())) {
+  if (comm::IsNoOp(collective, options_.groups->SizeOf(group))) {
     return true;
   }
+  comm::Communicator& comm = options_.groups->Of(group);
   if (options_.run_inline) {
     TROUPE_CHECK(after.ready(), "inline reductions are for work of the host");
     TROUPE_RETURN_IF_ERROR(wait_->RunInline(comm, collective));

@@ -94,7 +94,7 @@ absl::Status StepRunner::Init(Host* host) {
   StepPosition& position =
       setup_.position == nullptr ? own_position_ : *setup_.position;
   parts_.emplace(EngineParts{setup_, *host, wait_, position, *device_, chunks_,
-                             *events_, *reducer_, outputs_,
+                             parameters_, *events_, *reducer_, outputs_,
                              OverlapsSteps(setup_, *device_)});
   TROUPE_RETURN_IF_ERROR(MakeLosses());
   inbox_.emplace(*parts_);
@@ -159,6 +159,7 @@ absl::Status StepRunner::MakeChunks() {
         parts_->overlaps_steps || chunk.update_queue != nn::Queue::kCompute;
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
                             Chunk::Create(chunk, dispatcher_->listener()));
+    parameters_.push_back(&made->parameters());
     chunks_.push_back(std::move(made));
     events_->AddChunk(
         static_cast<int>(setup_.plan->stages[stage].buckets.size()));

@@ -45,6 +45,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/chunks/chunk.h"
+#include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/loss_scaler.h"
 #include "actors/chunks/step_trace.h"
 #include "actors/chunks/step_types.h"
@@ -156,6 +157,7 @@ class StepRunner {
   std::unique_ptr<LossScaler> scaler_;  // null if no step may be skipped
   std::optional<StepLosses> losses_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<ChunkParameters*> parameters_;  // indexed by chunk
   std::optional<BucketEvents> events_;
   std::optional<Reducer> reducer_;
   PredictedOutputs outputs_;

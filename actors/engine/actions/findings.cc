@@ -8,8 +8,8 @@ absl::Status Inspect(const EngineParts& parts, StepInFlight& step) {
   step.inspected = true;
   TROUPE_RETURN_IF_ERROR(step.loss->PassToUpdates());
   parts.events.AwaitAllGradients();
-  for (const auto& chunk : parts.chunks) {
-    TROUPE_RETURN_IF_ERROR(chunk->parameters().Inspect(step.loss->scalars()));
+  for (ChunkParameters* parameters : parts.parameters) {
+    TROUPE_RETURN_IF_ERROR(parameters->Inspect(step.loss->scalars()));
   }
   return absl::OkStatus();
 }

@@ -8,8 +8,7 @@ namespace troupe::actors {
 absl::Status UpdateAction::Conclude(StepInFlight& step) {
   step.concluded = true;
   if (!step.inspected) TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
-  TROUPE_RETURN_IF_ERROR(
-      parts_.chunks[0]->parameters().Conclude(step.loss->scalars()));
+  TROUPE_RETURN_IF_ERROR(parts_.parameters[0]->Conclude(step.loss->scalars()));
   return step.loss->Settle();
 }
 

@@ -17,13 +17,43 @@ absl::Status ThreadWait::RunInline(comm::Communicator& comm,
   return comm.RunInline(collective, absl::Seconds(60));
 }
 
-void ThreadHost::Launch(int action, pipeline::GroupId group,
-                        const comm::Collective& collective,
-                        const comm::Event& after) {
+void ThreadCollectives::Start(std::int64_t step, int action,
+                              pipeline::GroupId group,
+                              const comm::Collective& collective,
+                              const comm::Event& after) {
   const absl::StatusOr<comm::Event> event =
       groups_->Of(group).Start(collective, after);
   ASSERT_TRUE(event.ok()) << event.status();
-  in_flight_.push_back({runner_->step(), action, *event});
+  in_flight_.push_back({step, action, *event});
+}
+
+bool ThreadCollectives::End(
+    const std::function<absl::Status(std::int64_t, int)>& end) {
+  const auto done = std::stable_partition(
+      in_flight_.begin(), in_flight_.end(),
+      [](const auto& launched) { return !launched.done.ready(); });
+  const std::vector<Launched> finished(done, in_flight_.end());
+  in_flight_.erase(done, in_flight_.end());
+  for (const Launched& launched : finished) {
+    EXPECT_TRUE(launched.done.status().ok()) << launched.done.status();
+    const absl::Status ended = end(launched.step, launched.action);
+    EXPECT_TRUE(ended.ok()) << ended;
+  }
+  return !finished.empty();
+}
+
+bool ThreadCollectives::Progress() {
+  bool progress = false;
+  groups_->ForEachOfTable([&](comm::Communicator& group) {
+    progress = progress || group.Progress();
+  });
+  return progress;
+}
+
+void ThreadHost::Launch(int action, pipeline::GroupId group,
+                        const comm::Collective& collective,
+                        const comm::Event& after) {
+  collectives_.Start(runner_->step(), action, group, collective, after);
 }
 
 void ThreadHost::Send(int stage, bool forward, int micro_batch,
@@ -38,19 +68,9 @@ void ThreadHost::Post(const Transfer& transfer) {
 }
 
 bool ThreadHost::Deliver() {
-  bool any = false;
-  const auto done = std::stable_partition(
-      in_flight_.begin(), in_flight_.end(),
-      [](const auto& launched) { return !launched.done.ready(); });
-  const std::vector<Launched> finished(done, in_flight_.end());
-  in_flight_.erase(done, in_flight_.end());
-  for (const Launched& launched : finished) {
-    EXPECT_TRUE(launched.done.status().ok()) << launched.done.status();
-    const absl::Status ended =
-        runner_->CollectiveDone(launched.step, launched.action);
-    EXPECT_TRUE(ended.ok()) << ended;
-    any = true;
-  }
+  bool any = collectives_.End([&](std::int64_t step, int action) {
+    return runner_->CollectiveDone(step, action);
+  });
   std::vector<Transfer> mail;
   {
     absl::MutexLock lock(&mutex_);
@@ -66,17 +86,13 @@ bool ThreadHost::Deliver() {
 
 void ThreadHost::AwaitNews() {
   while (!Deliver()) {
-    bool progress = false;
-    groups_->ForEachOfTable([&](comm::Communicator& group) {
-      progress = progress || group.Progress();
-    });
-    if (!progress) sched_yield();
+    if (!collectives_.Progress()) sched_yield();
   }
 }
 
 void ThreadHost::TakeNews(bool expected) {
   if (!expected) return;
-  groups_->Of(pipeline::GroupId::kDp).Progress();
+  collectives_.Progress();
   Deliver();
 }
 

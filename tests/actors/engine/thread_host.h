@@ -9,6 +9,7 @@
 #define TESTS_ACTORS_ENGINE_THREAD_HOST_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -32,10 +33,34 @@ class ThreadWait : public StrandWait {
                          const comm::Collective& collective) override;
 };
 
+// The collectives that a rank has launched and that have not ended.
+class ThreadCollectives {
+ public:
+  explicit ThreadCollectives(const RankGroups* groups) : groups_(groups) {}
+
+  void Start(std::int64_t step, int action, pipeline::GroupId group,
+             const comm::Collective& collective, const comm::Event& after);
+  // Calls end(step, action) for each that has ended; returns whether there were
+  // any.
+  bool End(const std::function<absl::Status(std::int64_t, int)>& end);
+  // Drives the groups; returns whether one progressed.
+  bool Progress();
+
+ private:
+  struct Launched {
+    std::int64_t step;
+    int action;
+    comm::Event done;
+  };
+
+  const RankGroups* const groups_;
+  std::vector<Launched> in_flight_;
+};
+
 // The host of one rank's runner.
 class ThreadHost : public StepRunner::Host, public ThreadWait {
  public:
-  explicit ThreadHost(const RankGroups* groups) : groups_(groups) {}
+  explicit ThreadHost(const RankGroups* groups) : collectives_(groups) {}
 
   // `stages`: the host of each stage of this rank's replica.
   void Wire(StepRunner* runner, std::vector<ThreadHost*> stages) {
@@ -57,15 +82,9 @@ class ThreadHost : public StepRunner::Host, public ThreadWait {
   // whether there were any.
   bool Deliver();
 
-  const RankGroups* const groups_;
+  ThreadCollectives collectives_;
   StepRunner* runner_ = nullptr;
   std::vector<ThreadHost*> stages_;
-  struct Launched {
-    std::int64_t step;
-    int action;
-    comm::Event done;
-  };
-  std::vector<Launched> in_flight_;
   absl::Mutex mutex_;
   std::vector<Transfer> mail_ ABSL_GUARDED_BY(mutex_);
 };

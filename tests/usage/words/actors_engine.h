@@ -12,13 +12,16 @@
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/actions/findings.h"
 #include "actors/engine/actions/tied_sums.h"
+#include "actors/engine/loop/loop_engine.h"
 #include "actors/engine/snapshot.h"
 #include "actors/engine/step_runner.h"
 #include "actors/engine/strand_fiber.h"
 #include "actors/setup/rank_context.h"
 #include "actors/spec/job_spec.h"
 #include "comm/communicator.h"
+#include "nn/autograd/context.h"
 #include "nn/kernels/kernels.h"
+#include "nn/optim/sgd.h"
 #include "pipeline/plan.h"
 #include "pipeline/table_cursor.h"
 
@@ -52,6 +55,20 @@ extern const std::int64_t step;
 extern const int action;
 extern const base::Event done;
 }  // namespace dispatcher_h
+
+namespace loop_engine_h {
+extern const pipeline::Plan plan;
+extern const std::unique_ptr<nn::Module> model;
+extern const std::shared_ptr<nn::Kernels> kernels;
+extern const RankGroups groups;
+extern EngineHost& host;
+extern StrandWait& wait;
+extern const std::vector<nn::Tensor> batches;
+extern nn::Tensor (*Loss)(nn::Context& ctx, const nn::Tensor& output);
+extern nn::Context ctx;
+extern nn::Tape tape;
+extern const double count;
+}  // namespace loop_engine_h
 
 namespace engine_parts_h {
 extern EngineParts parts;

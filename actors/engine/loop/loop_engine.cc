@@ -1,0 +1,264 @@
+#include "actors/engine/loop/loop_engine.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "actors/engine/actions/actions.h"
+#include "base/check.h"
+#include "nn/kernels/device_queues.h"
+#include "nn/ops/loss.h"
+#include "pipeline/parameter_plan.h"
+
+namespace troupe::actors {
+
+using pipeline::ActionKind;
+using pipeline::SignalKind;
+
+absl::StatusOr<std::unique_ptr<LoopEngine>> LoopEngine::Create(
+    const Setup& setup, EngineHost* host, StrandWait* wait) {
+  std::unique_ptr<LoopEngine> engine(new LoopEngine(setup, wait));
+  TROUPE_RETURN_IF_ERROR(engine->Init(host));
+  return engine;
+}
+
+LoopEngine::LoopEngine(const Setup& setup, StrandWait* wait)
+    : setup_(setup),
+      plan_(*setup.plan),
+      wait_(wait),
+      trace_(setup.trace, setup.rank) {}
+
+LoopEngine::~LoopEngine() {
+  if (device_ != nullptr) device_->UseRanges({});
+}
+
+absl::Status LoopEngine::Init(EngineHost* host) {
+  engine_setup_.rank = setup_.rank;
+  engine_setup_.plan = &plan_;
+  engine_setup_.groups = setup_.groups == nullptr ? &no_groups_ : setup_.groups;
+  RankDevice::Options device;
+  device.groups = engine_setup_.groups;
+  device.wait = &wait_;
+  device_ = RankDevice::Over(device, setup_.kernels);
+  trace_.WatchMemory(&kernels().allocator());
+  events_.emplace(kernels(), device_->update_queue());
+  reducer_.emplace(
+      Reducer::Options{engine_setup_.groups,
+                       plan_.RankPlanOf(setup_.rank).reduce_inline},
+      host, &wait_);
+  TROUPE_RETURN_IF_ERROR(MakeParameters());
+  StepPosition& position =
+      setup_.position == nullptr ? own_position_ : *setup_.position;
+  parts_.emplace(EngineParts{engine_setup_, *host, wait_, position, *device_,
+                             chunks_, parameters_by_chunk_, *events_, *reducer_,
+                             outputs_});
+  inbox_.emplace(*parts_);
+  ledger_.emplace(
+      GradientLedger::Setup{/*chunk=*/0, parameters_.get(), &trace_},
+      static_cast<GradientLedger::Listener*>(this));
+  return MakeDispatcher();
+}
+
+absl::Status LoopEngine::MakeParameters() {
+  ChunkParameters::Setup setup;
+  setup.plan = &plan_;
+  setup.replica = plan_.mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
+  setup.kernels = setup_.kernels;
+  setup.seed = setup_.seed;
+  setup.averages = !setup_.exact_mean;
+  setup.keeps_grads = true;
+  setup.start_threads = setup_.start_threads;
+  setup.grad_allocator = setup_.grad_allocator;
+  setup.update_queue = events_->update_queue();
+  TROUPE_ASSIGN_OR_RETURN(parameters_,
+                          ChunkParameters::Create(setup, *setup_.module));
+  parameters_by_chunk_ = {parameters_.get()};
+  events_->AddChunk(parameters_->num_buckets());
+  std::vector<nn::Tensor> reduced;
+  parameters_->AddReduced(reduced);
+  device_->UseRanges(reduced);
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::MakeDispatcher() {
+  const nn::Optimizer* const optimizer = parameters_->optimizer();
+  const nn::Queue queue = events_->update_queue();
+  if (optimizer != nullptr && optimizer->MaySkipSteps()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        scaler_,
+        LossScaler::Create(kernels(),
+                           {/*initial=*/1, nn::LossScaleRule::Fixed(), queue}));
+  }
+  // An average is divided already.
+  const nn::ops::LossReduction reduction = setup_.exact_mean
+                                               ? nn::ops::LossReduction::kMean
+                                               : nn::ops::LossReduction::kSum;
+  TROUPE_ASSIGN_OR_RETURN(
+      StepLosses losses,
+      StepLosses::Create(kernels(),
+                         {/*stop_on_nan=*/false, /*loss_scale=*/1, queue,
+                          scaler_.get(), reduction},
+                         /*overlap=*/false));
+  pipeline::LoopTableOptions table;
+  table.updates = optimizer != nullptr;
+  table.reduce_loss = setup_.exact_mean;
+  table.update_needs_all_buckets =
+      optimizer != nullptr && optimizer->NeedsAllBuckets();
+  plan_.update_needs_all_buckets = table.update_needs_all_buckets;
+  const int buckets = parameters_->num_buckets();
+  dispatcher_.reset();  // it refers to the losses
+  losses_.emplace(std::move(losses));
+  dispatcher_.emplace(
+      Dispatcher::Options{pipeline::LoopTable(buckets, table), {}, {buckets}},
+      *parts_, MakeActions(*parts_), *inbox_, *losses_, trace_);
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::AttachOptimizer(
+    const ChunkParameters::MakeOptimizerFn& make) {
+  if (dispatcher_->present().under_way) {
+    return absl::FailedPreconditionError(
+        "an optimizer is attached before the first backward of a step: make it "
+        "before, or discard the gradients with ZeroGrad()");
+  }
+  TROUPE_RETURN_IF_ERROR(parameters_->AttachOptimizer(make));
+  return MakeDispatcher();
+}
+
+void LoopEngine::BucketReady(int chunk, int bucket) {
+  dispatcher_->listener()->BucketReady(chunk, bucket);
+}
+
+void LoopEngine::BucketReleased(int chunk, int bucket) {
+  dispatcher_->listener()->BucketReleased(chunk, bucket);
+}
+
+absl::Status LoopEngine::CheckBackward(const LoopBackward& backward) const {
+  for (const nn::Parameter* parameter : backward.tape->parameters()) {
+    if (parameters_->Has(*parameter)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the loss depends on ", parameter->name,
+        ", which is a parameter of another model; detach its output, or put "
+        "both models into one module"));
+  }
+  if (!setup_.exact_mean) return absl::OkStatus();
+  if (backward.seed.defined()) {
+    return absl::InvalidArgumentError(
+        "exact_mean divides by the counts of losses, and this backward begins "
+        "at a tensor that has none; use a loss of nn/ops/loss.h");
+  }
+  if (!reducing_ || !backward.synced) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "exact_mean adds up over the ranks once a step, and a backward of this "
+      "step has done so; run all backwards but the last one under NoSync()");
+}
+
+absl::Status LoopEngine::Backward(const LoopBackward& backward) {
+  const absl::Status status = RunBackward(backward);
+  backward.tape->Reset();
+  return status;
+}
+
+absl::Status LoopEngine::RunBackward(const LoopBackward& backward) {
+  TROUPE_RETURN_IF_ERROR(CheckBackward(backward));
+  TROUPE_RETURN_IF_ERROR(AwaitGradients());
+  StepInFlight& step = dispatcher_->present();
+  if (!step.under_way) {
+    backwards_ = 0;
+    TROUPE_RETURN_IF_ERROR(
+        dispatcher_->Begin(StepKind::kTrain, step_, /*batches=*/{}));
+  }
+  const pipeline::Action action{ActionKind::kBackward, backwards_++, {}};
+  const TraceScope scope(trace_, action);
+  if (setup_.exact_mean) {
+    TROUPE_RETURN_IF_ERROR(step.loss->Add(action.index, backward.loss));
+  }
+  synced_ = backward.synced;
+  if (synced_) {
+    // What an earlier backward has averaged is equal on all ranks, so that
+    // averaging the sum again adds the average of this one.
+    if (reducing_) step.cursor.Begin();
+    reducing_ = true;
+  }
+  constexpr auto kWhole = nn::BackwardPass::Mode::kWhole;
+  ledger_->BeginStep();
+  ledger_->BeginPass(*backward.tape, kWhole, /*last=*/synced_);
+  nn::BackwardPass pass(*backward.tape, kernels(), *ledger_, kWhole);
+  if (backward.seed.defined()) {
+    pass.Seed(backward.loss, backward.seed);
+  } else {
+    pass.SeedLoss(backward.loss, backward.scale);
+  }
+  return RunPieces(pass, synced_);
+}
+
+absl::Status LoopEngine::RunPieces(nn::BackwardPass& pass, bool synced) {
+  for (bool more = true; more;) {
+    if (synced) TROUPE_RETURN_IF_ERROR(StartReductions());
+    TROUPE_ASSIGN_OR_RETURN(more, pass.Next());
+    TROUPE_RETURN_IF_ERROR(ledger_->status());
+    wait_.TakeNews(/*expected=*/reducer_->in_flight() > 0);
+  }
+  return synced ? StartReductions() : absl::OkStatus();
+}
+
+absl::Status LoopEngine::StartReductions() {
+  for (bool ran = true; ran;) {
+    TROUPE_ASSIGN_OR_RETURN(
+        ran, dispatcher_->RunNext(dispatcher_->present(), /*busy=*/true));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::AwaitGradients() {
+  if (!reducing_) return absl::OkStatus();
+  TROUPE_RETURN_IF_ERROR(StartReductions());
+  while (reducer_->in_flight() > 0) {
+    wait_.AwaitNews();
+    TROUPE_RETURN_IF_ERROR(StartReductions());
+  }
+  events_->AwaitAllGradients();
+  nn::Wait(kernels(), nn::Queue::kCompute,
+           nn::Record(kernels(), events_->update_queue()));
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::Step() {
+  if (parameters_->optimizer() == nullptr) {
+    return absl::FailedPreconditionError(
+        "Step() without an optimizer; make one for this model first");
+  }
+  if (!synced_) {
+    return absl::FailedPreconditionError(
+        reducing_ || dispatcher_->present().under_way
+            ? "Step() after a backward under NoSync(): its gradients are not "
+              "reduced over the ranks; run the last backward without it"
+            : "Step() without gradients; call Backward() first");
+  }
+  StepInFlight& step = dispatcher_->present();
+  step.cursor.Give({SignalKind::kStepAsked});
+  TROUPE_RETURN_IF_ERROR(dispatcher_->Walk());
+  TROUPE_RETURN_IF_ERROR(dispatcher_->EndStep(step));
+  events_->AwaitAllUpdates();
+  ++step_;
+  reducing_ = synced_ = false;
+  // The program has its own losses. A device returns its errors here.
+  for (bool taken = true; taken;) {
+    TROUPE_ASSIGN_OR_RETURN(const std::optional<LossBits> bits,
+                            losses_->Take());
+    taken = bits.has_value();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::ZeroGrad() {
+  TROUPE_RETURN_IF_ERROR(AwaitGradients());
+  if (dispatcher_->present().under_way) {
+    dispatcher_->present().under_way = false;
+    parts_->position.EndStep();
+  }
+  reducing_ = synced_ = false;
+  parameters_->BeginStep();
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::actors

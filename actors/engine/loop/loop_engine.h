@@ -1,0 +1,212 @@
+// The step engine of a hand-written training loop, as StepRunner
+// (step_runner.h) is that of a job: the program calls forward, Backward() and
+// Step() itself, and the engine reduces gradients over the ranks while the
+// backward runs, as PyTorch's DistributedDataParallel does, and updates the
+// parameters. Buckets, collectives, actions and traces are those of jobs.
+//
+//   LoopEngine::Setup setup;
+//   setup.plan = &plan;                        // pipeline::MakeParameterPlan()
+//   setup.module = model.get();
+//   setup.kernels = kernels;
+//   setup.groups = &groups;                    // none: a model without peers
+//   TROUPE_ASSIGN_OR_RETURN(auto engine,
+//                           LoopEngine::Create(setup, &host, &wait));
+//   TROUPE_RETURN_IF_ERROR(engine->AttachOptimizer(
+//       [] { return std::make_unique<nn::Sgd>(nn::SgdOptions{0.1}); }));
+//   for (const nn::Tensor& x : batches) {
+//     TROUPE_RETURN_IF_ERROR(engine->ZeroGrad());
+//     const nn::Tensor loss = Loss(ctx, (*model)(ctx, x));   // on `tape`
+//     TROUPE_RETURN_IF_ERROR(engine->Backward({&tape, loss, 1 / count}));
+//     TROUPE_RETURN_IF_ERROR(engine->Step());
+//   }
+//
+// Gradients. A loss's gradients are multiplied by LoopBackward::scale, and
+// averaged over the ranks: with 1 / count they are those of the mean. With
+// Setup::exact_mean they are added up, as are the counts of the losses, and
+// updates divide by the sum, so that ranks may have different counts; the scale
+// is then 1. For counts and numbers of ranks that are powers of two, both give
+// the bits of a job.
+//
+// Several backwards before one Step() add to the same gradients. All but the
+// last one should have synced false, as under PyTorch's no_sync(): they reduce
+// nothing, and the last one reduces all. A backward begins by waiting for the
+// reductions of the one before. ZeroGrad() makes the next gradients overwrite.
+//
+// A parameter that no backward of a step has used has zeros as its gradient,
+// and is updated with them: weight decay and momentum still move it.
+//
+// The engine blocks in StrandWait, as a job's does. Meanwhile its owner calls
+// CollectiveDone() for each Launch(). After a Step() the compute queue waits
+// for all updates.
+//
+// Errors: those of kernels and collectives end the engine. A call in the wrong
+// order gives kFailedPrecondition and changes nothing.
+// Threads: one at a time.
+
+#ifndef ACTORS_ENGINE_LOOP_LOOP_ENGINE_H_
+#define ACTORS_ENGINE_LOOP_LOOP_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/chunks/chunk_parameters.h"
+#include "actors/chunks/gradient_ledger.h"
+#include "actors/chunks/loss_scaler.h"
+#include "actors/chunks/step_trace.h"
+#include "actors/engine/bucket_events.h"
+#include "actors/engine/dispatcher.h"
+#include "actors/engine/engine_parts.h"
+#include "actors/engine/inbox.h"
+#include "actors/engine/predicted_outputs.h"
+#include "actors/engine/quiet_wait.h"
+#include "actors/engine/rank_device.h"
+#include "actors/engine/reducer.h"
+#include "actors/engine/step_in_flight.h"
+#include "actors/engine/step_position.h"
+#include "actors/engine/strand_wait.h"
+#include "base/event.h"
+#include "nn/autograd/tape.h"
+#include "nn/modules/module.h"
+#include "pipeline/plan.h"
+
+namespace troupe::actors {
+
+// One backward of a loop.
+struct LoopBackward {
+  nn::Tape* tape = nullptr;  // Backward() resets it, also after an error
+  // Where gradients begin: the statistics of a loss (nn/ops/loss.h), or, with
+  // `seed`, any tensor of the tape.
+  nn::Tensor loss;
+  double scale = 1;  // factor of a loss's gradients
+  // Gradient of `loss`, of its shape; undefined: `loss` is a loss's statistics.
+  nn::Tensor seed = {};
+  // Whether gradients are reduced: no later backward before Step() adds more.
+  bool synced = true;
+};
+
+class LoopEngine : private GradientLedger::Listener {
+ public:
+  // All pointers outlive the engine, except `plan`, which it copies.
+  struct Setup {
+    int rank = 0;
+    const pipeline::Plan* plan = nullptr;  // made by MakeParameterPlan()
+    // Groups of the plan's ranks (pipeline::GroupsOf); null: the rank has no
+    // peers.
+    const RankGroups* groups = nullptr;
+    std::shared_ptr<nn::Kernels> kernels;
+    // Create() gives its parameters and buffers memory and initial values.
+    nn::Module* module = nullptr;
+    std::uint64_t seed = 0;
+    bool exact_mean = false;
+    TraceSink* trace = nullptr;        // null: no trace
+    StepPosition* position = nullptr;  // read by other threads; may be null
+    // Number of threads that fill the parameters.
+    int start_threads = 1;
+    // Allocator of gradients in host memory; null: that of all tensors.
+    nn::Allocator* grad_allocator = nullptr;
+  };
+
+  static absl::StatusOr<std::unique_ptr<LoopEngine>> Create(const Setup& setup,
+                                                            EngineHost* host,
+                                                            StrandWait* wait);
+  ~LoopEngine() override;
+  LoopEngine(const LoopEngine&) = delete;
+  LoopEngine& operator=(const LoopEngine&) = delete;
+
+  // Makes the optimizer, one for each dtype of parameters.
+  //   kFailedPrecondition: there is one already; or a backward has run since
+  //   the last ZeroGrad() or Step().
+  absl::Status AttachOptimizer(const ChunkParameters::MakeOptimizerFn& make);
+
+  // Runs the backward to its end. If it is synced, starts the reduction of each
+  // bucket as soon as its gradients are complete, and returns while reductions
+  // may be in flight.
+  //   kInvalidArgument: the loss was computed from a parameter of another
+  //   model; or has no statistics, which exact_mean needs.
+  //   kFailedPrecondition: with exact_mean, a second synced backward.
+  absl::Status Backward(const LoopBackward& backward);
+  // Waits until the gradients of the last synced backward are reduced, so that
+  // the program, or later work of the compute queue, may read them.
+  absl::Status AwaitGradients();
+  // Updates the parameters, each bucket as soon as it is reduced.
+  //   kFailedPrecondition: there is no optimizer; or no backward to use, or the
+  //   last one was not synced.
+  absl::Status Step();
+  // Discards all gradients: the next backward overwrites them. Touches no
+  // memory; waits for reductions in flight.
+  absl::Status ZeroGrad();
+
+  // Ends the collective of an action (StepRunner::CollectiveDone).
+  absl::Status CollectiveDone(std::int64_t step, int action,
+                              const base::Event& done = {}) {
+    return dispatcher_->CollectiveDone(step, action, done);
+  }
+  // Returns the error of a collective that failed with `why`.
+  absl::Status CollectiveFailed(std::int64_t step, int action,
+                                const absl::Status& why) const {
+    return dispatcher_->CollectiveFailed(step, action, why);
+  }
+
+  // Returns the number of calls of Step() so far.
+  std::int64_t step() const { return step_; }
+  bool exact_mean() const { return setup_.exact_mean; }
+  const pipeline::Plan& plan() const { return plan_; }
+  ChunkParameters& parameters() { return *parameters_; }
+  const ChunkParameters& parameters() const { return *parameters_; }
+  nn::Kernels& kernels() { return device_->kernels(); }
+  bool reduces_on_device() const { return device_->reduces_on_device(); }
+  // Returns the actions that have not ended, for errors of a stalled loop.
+  std::string Unfinished() const { return dispatcher_->Unfinished(); }
+
+ private:
+  LoopEngine(const Setup& setup, StrandWait* wait);
+  absl::Status Init(EngineHost* host);
+  absl::Status MakeParameters();
+  // Makes losses and dispatcher, for the optimizer that there is.
+  absl::Status MakeDispatcher();
+
+  // GradientLedger::Listener:
+  void BucketReady(int chunk, int bucket) override;
+  void BucketReleased(int chunk, int bucket) override;
+
+  absl::Status CheckBackward(const LoopBackward& backward) const;
+  absl::Status RunBackward(const LoopBackward& backward);
+  // Runs the pass; between its pieces, starts the reductions that may start.
+  absl::Status RunPieces(nn::BackwardPass& pass, bool synced);
+  absl::Status StartReductions();
+
+  const Setup setup_;
+  pipeline::Plan plan_;
+  const RankGroups no_groups_;
+  StepPosition own_position_;
+  QuietWait wait_;
+  StepTrace trace_;
+  EngineSetup engine_setup_;
+  std::unique_ptr<RankDevice> device_;
+  std::unique_ptr<ChunkParameters> parameters_;
+  std::vector<ChunkParameters*> parameters_by_chunk_;  // one chunk: all
+  std::vector<std::unique_ptr<Chunk>> chunks_;         // none
+  std::optional<BucketEvents> events_;
+  std::optional<Reducer> reducer_;
+  PredictedOutputs outputs_;  // none
+  std::optional<EngineParts> parts_;
+  std::unique_ptr<LossScaler> scaler_;  // null if no step may be skipped
+  std::optional<StepLosses> losses_;
+  std::optional<Inbox> inbox_;  // takes nothing: there are no stages
+  std::optional<Dispatcher> dispatcher_;
+  std::optional<GradientLedger> ledger_;
+
+  std::int64_t step_ = 0;
+  int backwards_ = 0;      // number in this step
+  bool reducing_ = false;  // whether a backward of this step was synced
+  bool synced_ = false;    // whether the last one was
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_ENGINE_LOOP_LOOP_ENGINE_H_

@@ -1,0 +1,27 @@
+// Names of the bugs that plant.py adds to a copy of the loop engine; this
+// folder's bugs.txt defines them.
+//
+//   PlantedBug<Bug>() = Bug::kHoldForgotten;            // planted_bug.h
+//
+// Threads: one.
+
+#ifndef TESTS_ACTORS_ENGINE_LOOP_PLANTED_BUG_H_
+#define TESTS_ACTORS_ENGINE_LOOP_PLANTED_BUG_H_
+
+#include "tests/actors/sim/planted/planted_bug.h"
+
+namespace troupe {
+
+enum class Bug {
+  kNone,
+  // A backward under NoSync() reports buckets as complete: they are reduced
+  // before the last backward has added to them.
+  kHoldForgotten,
+  // Each rank divides by the number of ranks, and so does the reduction.
+  kAveragedTwice,
+  kEnd,
+};
+
+}  // namespace troupe
+
+#endif  // TESTS_ACTORS_ENGINE_LOOP_PLANTED_BUG_H_
