@@ -1,7 +1,7 @@
 // DistributedDataParallel: replicas of a model whose gradients are averaged
 // over the ranks while the backward runs.
 //
-//   auto model = MakeModel<Toy>(rank);
+//   auto model = rank.Make<Toy>();
 //   DDP ddp(model);                             // rank 0's values on all ranks
 //   Sgd sgd(ddp, {/*lr=*/0.001});
 //   for (auto [x, y] : loader) {

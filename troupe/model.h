@@ -5,7 +5,7 @@
 //     nn::Linear& second = Add<nn::Linear>("second", 10, 5);
 //     Var Forward(Var x) override { return second(first(x).Relu()); }
 //   };
-//   auto model = MakeModel<Toy>(rank);          // model.to(rank)
+//   auto model = rank.Make<Toy>();              // model.to(rank)
 //   Sgd sgd(model, {/*lr=*/0.1});
 //   sgd.ZeroGrad();
 //   Var loss = nn::MeanSquaredError(model(x), y);
@@ -45,6 +45,9 @@ class Trainable {
   // The module's forward.
   Var operator()(const Var& x) const;
 
+  // Its parameters and buffers, for Save() and Load() (troupe/state.h).
+  operator nn::Module&() const { return module(); }
+
   Rank& rank() const;
   nn::Module& module() const;
   std::vector<nn::Parameter*> Parameters() const {
@@ -80,14 +83,14 @@ class Model : public Trainable {
   M* module_;
 };
 
-// Return a model of a module that is made here, or is there already.
 template <typename M, typename... Args>
-Model<M> MakeModel(Rank& rank, Args&&... args) {
-  return Model<M>(rank, std::make_unique<M>(std::forward<Args>(args)...));
+Model<M> Rank::Make(Args&&... args) {
+  return Model<M>(*this, std::make_unique<M>(std::forward<Args>(args)...));
 }
+
 template <typename M>
-Model<M> PlaceModel(Rank& rank, std::unique_ptr<M> module) {
-  return Model<M>(rank, std::move(module));
+Model<M> Rank::Place(std::unique_ptr<M> module) {
+  return Model<M>(*this, std::move(module));
 }
 
 // Averages the gradients of the last Backward() over all ranks, for loops

@@ -86,7 +86,7 @@ void ModelCore::Distribute(const pipeline::BucketOptions& buckets,
   engine_.reset();
   MakeEngine(buckets, exact_mean, rank_.Axis("dp").ranks());
   std::size_t next = 0;
-  each([&](const Tensor& value) {
+  each([&](Tensor value) {
     base::OrThrow(kernels.Copy(values[next++], value));
   });
   distributed_ = true;

@@ -50,6 +50,17 @@ absl::StatusOr<bool> Rank::Backward(nn::Context& ctx,
   return false;
 }
 
+Rank::operator LoaderEnv() {
+  Group& replicas = Axis("dp");
+  LoaderEnv env;
+  env.context = &context_;
+  env.rank = replicas.rank();
+  env.world = replicas.size();
+  env.seed = seed_;
+  env.shares_thread = strand_.shares_thread();
+  return env;
+}
+
 void Rank::ConnectLayers() {
   Group& replicas = Axis("dp");
   if (layers_ != nullptr || replicas.size() == 1) return;

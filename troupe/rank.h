@@ -39,6 +39,7 @@
 #include "nn/kernels/kernels.h"
 #include "pipeline/mesh.h"
 #include "troupe/group.h"
+#include "troupe/loader.h"
 
 namespace troupe {
 
@@ -47,6 +48,9 @@ using nn::Shape;
 
 class LayerAxes;  // troupe/layer_axes.h
 class ModelCore;  // troupe/model_core.h
+
+template <typename M>
+class Model;  // troupe/model.h
 
 class Rank : public nn::ContextOwner {
  public:
@@ -82,6 +86,15 @@ class Rank : public nn::ContextOwner {
   bool records() { return context_.tape() != nullptr; }
   const pipeline::Mesh& mesh() const { return mesh_; }
   actors::ProgramRank& strand() { return strand_; }
+  // The rank as a DataLoader takes it: its samples are those of its place along
+  // dp.
+  operator LoaderEnv();
+  // Return a model of a module that is made from the arguments, or is there
+  // already (troupe/model.h).
+  template <typename M, typename... Args>
+  Model<M> Make(Args&&... args);
+  template <typename M>
+  Model<M> Place(std::unique_ptr<M> module);
   // Begins a step: random draws are those of the next one.
   void BeginStep() { context_.BeginStep(); }
 

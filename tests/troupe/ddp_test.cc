@@ -1,0 +1,266 @@
+// Loops of one's own: DDP beside a job, in threads and under seeds.
+
+#include "troupe/ddp.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/job.h"
+#include "data/registry.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/models/models.h"
+#include "troupe/simulate.h"
+#include "troupe/troupe.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kSteps = 6;
+constexpr int kBatch = 16;
+
+data::DatasetPtr Glyphs() {
+  data::DatasetOptions options;
+  options.kind = "glyphs";
+  return data::OpenDataset(options)->train;
+}
+
+// Results of a run, on rank 0.
+struct Trained {
+  std::vector<double> losses;
+  std::vector<float> parameters;  // of the first layer, after the last step
+};
+
+enum class Rule { kSgd, kAdamW };
+
+// The loop, on each rank.
+Program Loop(Rule rule, Trained* run, int micro_batches = 1) {
+  return [=](Rank& rank) {
+    auto model = rank.Place(nn::MakeMlp({784, 24, 10}, {}));
+    DDPOptions options;
+    options.first_bucket_mb = 0.001;
+    options.bucket_cap_mb = 0.02;
+    DDP ddp(model, options);
+    std::optional<Optimizer> optimizer;
+    if (rule == Rule::kSgd) {
+      optimizer.emplace(Sgd(ddp, {/*lr=*/0.02, /*momentum=*/0.9}));
+    } else {
+      optimizer.emplace(Adam(ddp, nn::AdamWDefaults()));
+    }
+    DataLoader loader(rank, Glyphs(),
+                      {kBatch / rank.size() / micro_batches, /*shuffle=*/true});
+    int step = 0, micro_batch = 0;
+    double sum = 0;
+    for (auto [x, y] : loader) {
+      if (micro_batch == 0) {
+        optimizer->ZeroGrad();
+        sum = 0;
+      }
+      const bool last = ++micro_batch == micro_batches;
+      Var loss;
+      if (last) {
+        loss = nn::CrossEntropy(ddp(x.Flatten()), y);
+        (loss.Mean() / micro_batches).Backward();
+      } else {
+        auto unsynced = ddp.NoSync();
+        loss = nn::CrossEntropy(ddp(x.Flatten()), y);
+        (loss.Mean() / micro_batches).Backward();
+      }
+      AllReduce(loss, ReduceOp::kAvg);
+      sum += loss.item();
+      if (!last) continue;
+      micro_batch = 0;
+      optimizer->Step();
+      if (rank.number() == 0) run->losses.push_back(sum / micro_batches);
+      if (++step == kSteps) break;
+    }
+    if (rank.number() != 0) return;
+    const Tensor& weight = ddp.Parameters()[0]->value;
+    run->parameters.assign(weight.data<float>(),
+                           weight.data<float>() + weight.numel());
+  };
+}
+
+// The losses of the same job.
+std::vector<double> JobLosses(Rule rule, int ranks) {
+  struct Keep : actors::JobObserver {
+    void OnSteps(absl::Span<const actors::StepReport> steps) override {
+      for (const auto& step : steps) losses.push_back(step.loss);
+    }
+    std::vector<double> losses;
+  } keep;
+  actors::JobSpec spec;
+  spec.train = Glyphs();
+  spec.model = [] { return nn::MakeMlp({784, 24, 10}, {}); };
+  spec.loss = nn::ops::CrossEntropyLoss();
+  if (rule == Rule::kSgd) {
+    spec.optimizer = nn::SgdOptions{0.02, 0.9};
+  } else {
+    spec.optimizer = nn::AdamWDefaults();
+  }
+  spec.plan.mesh = pipeline::Mesh(ranks);
+  spec.plan.global_batch_size = kBatch;
+  spec.steps = kSteps;
+  const auto result = actors::RunJob(spec, &keep);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return keep.losses;
+}
+
+SpawnOptions Ranks(int ranks) {
+  SpawnOptions options;
+  options.ranks = ranks;
+  return options;
+}
+
+TEST(DdpTest, ALoopHasTheLossesOfItsJob) {
+  for (const Rule rule : {Rule::kSgd, Rule::kAdamW}) {
+    for (const int ranks : {1, 2, 4}) {
+      Trained run;
+      const absl::Status status = Spawn(Loop(rule, &run), Ranks(ranks));
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(run.losses, JobLosses(rule, ranks)) << ranks << " ranks";
+    }
+  }
+}
+
+TEST(DdpTest, SeedsChangeNoBit) {
+  Trained threads;
+  ASSERT_TRUE(Spawn(Loop(Rule::kSgd, &threads), Ranks(2)).ok());
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Trained run;
+    const SimulatedRun simulated =
+        Simulate(Loop(Rule::kSgd, &run), Ranks(2), {seed});
+    ASSERT_TRUE(simulated.status.ok()) << simulated.status;
+    EXPECT_EQ(run.losses, threads.losses) << "seed " << seed;
+    EXPECT_EQ(run.parameters, threads.parameters) << "seed " << seed;
+  }
+}
+
+// Micro-batches under NoSync() add up to the whole batch.
+TEST(DdpTest, NoSyncAddsUp) {
+  Trained whole, parts;
+  ASSERT_TRUE(Spawn(Loop(Rule::kSgd, &whole), Ranks(2)).ok());
+  const absl::Status status =
+      Spawn(Loop(Rule::kSgd, &parts, /*micro_batches=*/2), Ranks(2));
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(parts.losses.size(), whole.losses.size());
+  for (int i = 0; i < kSteps; ++i) {
+    // The samples of a rank's second half are another rank's in one batch.
+    EXPECT_NEAR(parts.losses[i], whole.losses[i], 1e-5) << i;
+  }
+}
+
+struct Toy : nn::Net {
+  nn::Linear& first = Add<nn::Linear>("first", 10, 10);
+  nn::Linear& second = Add<nn::Linear>("second", 10, 5);
+  nn::Linear& unused = Add<nn::Linear>("unused", 3, 3);
+  Var Forward(Var x) override { return second(first(x).Relu()); }
+};
+
+// Every rank has other data, and the same parameters, those of rank 0.
+TEST(DdpTest, ReplicasStayEqual) {
+  const Program program = [](Rank& rank) {
+    auto model = rank.Make<Toy>();
+    if (rank.number() == 1) model->first.weight().value.span<float>()[0] = 7;
+    DDP ddp(model);
+    Sgd sgd(ddp, {/*lr=*/0.1});
+    for (int i = 0; i < 3; ++i) {
+      sgd.ZeroGrad();
+      nn::MeanSquaredError(ddp(rank.Randn({20, 10})), rank.Randn({20, 5}))
+          .Backward();
+      sgd.Step();
+    }
+    EXPECT_EQ(sgd.steps(), 3);
+    for (const nn::Parameter* parameter : ddp.Parameters()) {
+      const Var all = rank.world().AllGather(parameter->value);
+      for (std::int64_t i = 0; i < parameter->value.numel(); ++i) {
+        ASSERT_EQ(all[0].tensor().data<float>()[i],
+                  all[1].tensor().data<float>()[i])
+            << parameter->name << "[" << i << "]";
+      }
+    }
+  };
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const SimulatedRun run = Simulate(program, Ranks(2), {seed});
+    EXPECT_TRUE(run.status.ok()) << run.status;
+  }
+  EXPECT_TRUE(Spawn(program, Ranks(2)).ok());
+}
+
+// Without DDP: the same numbers, up to rounding, from AverageGradients().
+TEST(DdpTest, AverageGradientsIsTheSameWithoutOverlap) {
+  const Program program = [](Rank& rank) {
+    auto by_hand = rank.Make<Toy>();
+    auto model = rank.Make<Toy>();
+    DDP ddp(model);
+    Sgd first(by_hand, {/*lr=*/0.1}), second(ddp, {/*lr=*/0.1});
+    for (int i = 0; i < 3; ++i) {
+      const Var x = rank.Randn({20, 10}), y = rank.Randn({20, 5});
+      first.ZeroGrad();
+      nn::MeanSquaredError(by_hand(x), y).Backward();
+      AverageGradients(by_hand);
+      first.Step();
+      second.ZeroGrad();
+      nn::MeanSquaredError(ddp(x), y).Backward();
+      second.Step();
+    }
+    const Tensor a = by_hand->first.weight().value;
+    const Tensor b = model->first.weight().value;
+    for (std::int64_t i = 0; i < a.numel(); ++i) {
+      ASSERT_EQ(a.data<float>()[i], b.data<float>()[i]) << i;
+    }
+  };
+  const absl::Status status = Spawn(program, Ranks(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(DdpTest, WrongUseIsNamed) {
+  const auto error = [](const Program& program) {
+    return std::string(Spawn(program, Ranks(2)).message());
+  };
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Toy>();
+                Sgd sgd(model, {/*lr=*/0.1});
+                DDP ddp(model);
+              }),
+              HasSubstr("make the DDP first"));
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<nn::Linear>(3, 2 + rank.number());
+                DDP ddp(model);
+              }),
+              HasSubstr("rank 1 has another model than rank 0"));
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Toy>();
+                DDPOptions options;
+                options.bucket_cap_mb = 0;
+                DDP ddp(model, options);
+              }),
+              HasSubstr("DDPOptions.bucket_cap_mb"));
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Toy>();
+                DDP ddp(model);
+                Sgd sgd(ddp, {/*lr=*/0.1});
+                sgd.Step();
+              }),
+              AllOf(HasSubstr("Step() at ddp_test.cc:")));
+  // A rank leaves out a backward, and so its reductions.
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Toy>();
+                DDP ddp(model);
+                Sgd sgd(ddp, {/*lr=*/0.1});
+                if (rank.number() == 1) return;
+                nn::MeanSquaredError(ddp(rank.Randn({2, 10})),
+                                     rank.Randn({2, 5}))
+                    .Backward();
+                sgd.Step();
+              }),
+              AllOf(HasSubstr("rank 0: "), HasSubstr("rank 1 has returned")));
+}
+
+}  // namespace
+}  // namespace troupe
