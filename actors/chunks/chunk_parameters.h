@@ -55,7 +55,7 @@ class ChunkParameters {
     int stage = 0;
     int replica = 0;
     std::shared_ptr<nn::Kernels> kernels;
-    std::uint64_t seed = 0;  // of initial values
+    std::uint64_t seed = 0;  // seed of initial values
     // File of initial values that take the place of drawn ones; null: none.
     const nn::WeightFile* weights = nullptr;
     // Null: the owner calls AttachOptimizer().

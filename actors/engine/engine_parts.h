@@ -79,8 +79,8 @@ struct EngineParts {
   StepPosition& position;
   RankDevice& device;
   std::vector<std::unique_ptr<Chunk>>& chunks;  // none in a loop of a program
-  const std::vector<ChunkParameters*>&
-      parameters;  // of each chunk, or the loop
+  // Parameters of each chunk; in a loop of a program, all of its model.
+  const std::vector<ChunkParameters*>& parameters;
   BucketEvents& events;
   Reducer& reducer;
   PredictedOutputs& outputs;

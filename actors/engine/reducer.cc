@@ -11,10 +11,10 @@ absl::StatusOr<bool> Reducer::Start(int action, pipeline::GroupId group,
   if (comm::IsNoOp(collective, options_.groups->SizeOf(group))) {
     return true;
   }
-  comm::Communicator& comm = options_.groups->Of(group);
   if (options_.run_inline) {
     TROUPE_CHECK(after.ready(), "inline reductions are for work of the host");
-    TROUPE_RETURN_IF_ERROR(wait_->RunInline(comm, collective));
+    TROUPE_RETURN_IF_ERROR(
+        wait_->RunInline(options_.groups->Of(group), collective));
     return true;
   }
   ++in_flight_;

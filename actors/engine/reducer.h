@@ -1,6 +1,7 @@
 // Runs a rank's collectives. In a group of one rank, and in a group that the
-// rank does not have, a collective in place (an all-reduce) is done at once; *inline* collectives run to their end on this
-// strand; all others are *launched* and end later.
+// rank does not have, a collective in place (an all-reduce) is done at once;
+// *inline* collectives run to their end on this strand; all others are
+// *launched* and end later.
 //
 //   Reducer reducer({&groups, /*run_inline=*/false}, &launcher, &wait);
 //   TROUPE_ASSIGN_OR_RETURN(

@@ -166,7 +166,7 @@ bool RankStates::IsThere(const State& state, const Signal& need) const {
     case SignalKind::kLossReduced:
       return is_done(ActionKind::kReduceLoss, 0, 0);
     case SignalKind::kStepAsked:
-      return false;  // of loops, which have no such states
+      return false;  // only a loop's table needs it
     case SignalKind::kAllReduced:
       for (int chunk = 0; chunk < table().chunks(); ++chunk) {
         for (int k = 0; k < buckets_[chunk]; ++k) {

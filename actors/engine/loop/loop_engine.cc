@@ -174,8 +174,8 @@ absl::Status LoopEngine::RunBackward(const LoopBackward& backward) {
   }
   synced_ = backward.synced;
   if (synced_) {
-    // What an earlier backward has averaged is equal on all ranks, so that
-    // averaging the sum again adds the average of this one.
+    // Gradients that are averaged already are equal on all ranks: averaging
+    // them once more keeps them, and adds the average of this backward's.
     if (reducing_) step.cursor.Begin();
     reducing_ = true;
   }

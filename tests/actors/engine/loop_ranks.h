@@ -39,8 +39,10 @@ std::function<void(JobSpec& spec)> PowersOfTwo(
 
 struct LoopOptions {
   bool exact_mean = false;
-  bool run_inline = false;      // whether reductions run on the compute strand
-  bool without_groups = false;  // as a model without DDP; for one rank
+  bool run_inline = false;  // whether reductions run on the compute strand
+  // Whether the engine has no groups, like that of a model without DDP; only
+  // for one rank.
+  bool without_groups = false;
   bool optimizer = true;
   TraceSink* trace = nullptr;
   // Makes the model; null: that of the job.

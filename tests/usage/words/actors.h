@@ -121,7 +121,9 @@ namespace evaluation_bits_h {
 extern CommitCheckpoint commit;
 extern TrainerState state;
 extern const EvaluationTrack track;
-}  // namespace gradient_ledger_h {
+}  // namespace evaluation_bits_h
+
+namespace gradient_ledger_h {
 extern ChunkParameters parameters;
 extern StepTrace trace;
 extern GradientLedger::Listener& listener;
@@ -129,8 +131,6 @@ extern nn::Tape tape;
 extern nn::Kernels& kernels;
 extern const nn::Tensor loss;
 }  // namespace gradient_ledger_h
-
-namespace evaluation_bits_h
 
 namespace evaluation_track_h {
 extern const std::shared_ptr<const JobSpec> spec;
