@@ -25,7 +25,9 @@
 // "module." before names, other floating dtypes, which are converted). Values
 // go to the memory that the tensors have, on whatever device: there is no
 // map_location. All names, shapes and kinds are compared before anything is
-// changed; an error of reading later leaves some values changed.
+// changed; an error of reading later leaves some values changed. An optimizer
+// with f32 master values of 16-bit weights is part of the State, or begins anew
+// (nn::Optimizer::Begin) after weights were loaded.
 //
 // Errors: base::StatusError.
 //     kInvalidArgument: names are missing, unexpected or of another shape, each

@@ -4,12 +4,19 @@
 #define TESTS_USAGE_WORDS_NN_OPTIM_H_
 
 #include "nn/arena/parameter_arena.h"
+#include "nn/autograd/var.h"
 #include "nn/kernels/kernels.h"
 #include "nn/kernels/step_scalars.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
 #include "nn/tensor/tensor.h"
+
+namespace troupe::nn::usage::clip_grad_norm_h {
+extern const Var loss;
+extern ParameterArena arena;
+extern Kernels& kernels;
+}  // namespace troupe::nn::usage::clip_grad_norm_h
 
 namespace troupe::nn::usage::optimizer_h {
 extern ParameterArena& arena;
