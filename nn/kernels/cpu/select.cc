@@ -17,11 +17,14 @@ bool IsNonzero(Flag flag) {
   return static_cast<Flag>(flag << 1) != 0;
 }
 
+// Without branches, which an irregular condition would mispredict.
 template <bool kOneA, bool kOneB, typename Flag, typename Word>
 void SelectRow(std::int64_t n, const Flag* flag, const Word* a, const Word* b,
                Word* y) {
   for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = IsNonzero(flag[i]) ? a[kOneA ? 0 : i] : b[kOneB ? 0 : i];
+    const Word of_a = a[kOneA ? 0 : i], of_b = b[kOneB ? 0 : i];
+    const Word keep = static_cast<Word>(-std::int64_t{IsNonzero(flag[i])});
+    y[i] = static_cast<Word>((of_a & keep) | (of_b & ~keep));
   }
 }
 
