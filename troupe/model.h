@@ -70,14 +70,15 @@ std::shared_ptr<ModelCore> PlaceModule(Rank& rank,
 template <typename M>
 class Model : public Trainable {
  public:
+  // The raw pointer is taken before the module is given away.
   Model(Rank& rank, std::unique_ptr<M> module)
-      : Model(rank, module.get(), std::move(module)) {}
+      : Model(rank, module, module.get()) {}
 
   M* operator->() const { return module_; }
   M& operator*() const { return *module_; }
 
  private:
-  Model(Rank& rank, M* raw, std::unique_ptr<M> module)
+  Model(Rank& rank, std::unique_ptr<M>& module, M* raw)
       : Trainable(PlaceModule(rank, std::move(module))), module_(raw) {}
 
   M* module_;

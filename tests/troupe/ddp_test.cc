@@ -24,10 +24,14 @@ using ::testing::HasSubstr;
 constexpr int kSteps = 6;
 constexpr int kBatch = 16;
 
+// The dataset is drawn once.
 data::DatasetPtr Glyphs() {
-  data::DatasetOptions options;
-  options.kind = "glyphs";
-  return data::OpenDataset(options)->train;
+  static const data::DatasetPtr* const glyphs = [] {
+    data::DatasetOptions options;
+    options.kind = "glyphs";
+    return new data::DatasetPtr(data::OpenDataset(options)->train);
+  }();
+  return *glyphs;
 }
 
 // Results of a run, on rank 0.
