@@ -145,8 +145,7 @@ class Fabric::Impl {
     const FabricOptions& fabric = board_->options();
     TROUPE_RETURN_IF_ERROR(
         CheckGroup(options, static_cast<int>(fabric.process_of.size())));
-    const std::uint32_t number =
-        options.key ? Keyed(*options.key) : Number();
+    const std::uint32_t number = options.key ? Keyed(*options.key) : Number();
     std::vector<int> here;
     for (std::size_t r = 0; r < options.ranks.size(); ++r) {
       if (fabric.process_of[options.ranks[r]] == fabric.process) {

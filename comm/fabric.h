@@ -14,10 +14,10 @@
 //   // dp[1] is null: rank 2 lives elsewhere
 //
 // Groups: all processes make the same ones in the same order, also those in
-// which they have no rank; a group with a key of its own is made by its members'
-// processes alone, in any order. A group whose ranks all live in one process is a
-// local group (local/local_group.h); one that spans processes computes the same
-// bits (docs/collectives.md, "Between processes").
+// which they have no rank; a group with a key of its own is made by its
+// members' processes alone, in any order. A group whose ranks all live in one
+// process is a local group (local/local_group.h); one that spans processes
+// computes the same bits (docs/collectives.md, "Between processes").
 //
 // A lost peer ends all groups that include it, with a status that names the
 // process, its ranks, and what was waited for; `on_lost` is called. A fabric

@@ -35,8 +35,7 @@ std::int64_t LayoutOf(const nn::Module& module) {
        const_cast<nn::Module&>(module).Parameters()) {
     add(parameter->name, parameter->value.shape(), parameter->value.dtype());
   }
-  for (const nn::Buffer* buffer :
-       const_cast<nn::Module&>(module).Buffers()) {
+  for (const nn::Buffer* buffer : const_cast<nn::Module&>(module).Buffers()) {
     add(buffer->name, buffer->value.shape(), buffer->value.dtype());
   }
   return static_cast<std::int64_t>(hash.value());
@@ -70,7 +69,8 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
     : Trainable(model) {
   Group& group = rank().Axis("dp");
   pipeline::BucketOptions buckets;
-  buckets.first_bucket_bytes = BytesOf("first_bucket_mb", options.first_bucket_mb);
+  buckets.first_bucket_bytes =
+      BytesOf("first_bucket_mb", options.first_bucket_mb);
   buckets.bucket_bytes = BytesOf("bucket_cap_mb", options.bucket_cap_mb);
   CompareModels(rank(), group, module());
   core().Distribute(buckets, options.exact_mean);

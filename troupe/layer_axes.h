@@ -1,6 +1,6 @@
-// The collectives that layers of a rank's models use, by axis of the mesh: those
-// of synchronised norms along dp. They have a group of their own, so that they
-// do not stand between the reductions of buckets (layer_collectives.h).
+// The collectives that layers of a rank's models use, by axis of the mesh:
+// those of synchronised norms along dp. They have a group of their own, so that
+// they do not stand between the reductions of buckets (layer_collectives.h).
 
 #ifndef TROUPE_LAYER_AXES_H_
 #define TROUPE_LAYER_AXES_H_

@@ -79,8 +79,8 @@ void ModelCore::Distribute(const pipeline::BucketOptions& buckets,
   };
   nn::Kernels& kernels = rank_.kernels();
   each([&](const Tensor& value) {
-    values.push_back(base::OrThrow(nn::Tensor::Create(
-        value.shape(), value.dtype(), kernels.allocator())));
+    values.push_back(base::OrThrow(
+        nn::Tensor::Create(value.shape(), value.dtype(), kernels.allocator())));
     base::OrThrow(kernels.Copy(value, values.back()));
   });
   engine_.reset();
@@ -137,9 +137,8 @@ bool ModelCore::EndSome() {
     next = in_flight_.erase(next);
     const absl::Status& status = collective.done.status();
     base::OrThrow(status.ok()
-                      ? engine_->CollectiveDone(collective.step,
-                                                collective.action,
-                                                collective.done)
+                      ? engine_->CollectiveDone(
+                            collective.step, collective.action, collective.done)
                       : engine_->CollectiveFailed(collective.step,
                                                   collective.action, status));
     ended = true;

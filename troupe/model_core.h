@@ -1,5 +1,5 @@
-// What the models of one's own loop have in common: a module, the step engine
-// that trains it (actors/engine/loop), and the collectives under way.
+// The common part of a loop's models: a module, the step engine that trains it
+// (actors/engine/loop), and the collectives under way.
 //
 // The rank drives its collectives itself: between two pieces of a backward, and
 // while it waits. So a reduction goes on beside the backward, as far as its

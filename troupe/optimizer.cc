@@ -14,9 +14,7 @@ Optimizer::Optimizer(const Trainable& model,
   model_.core().Attach(make);
 }
 
-void Optimizer::ZeroGrad() {
-  base::OrThrow(model_.core().engine().ZeroGrad());
-}
+void Optimizer::ZeroGrad() { base::OrThrow(model_.core().engine().ZeroGrad()); }
 
 void Optimizer::Step(CallPlace place) {
   Rank& rank = model_.rank();
@@ -24,8 +22,8 @@ void Optimizer::Step(CallPlace place) {
   const absl::Status status = model_.core().engine().Step();
   if (!status.ok()) {
     throw base::StatusError(absl::Status(
-        status.code(), absl::StrCat(actors::CallText("Step", place), ": ",
-                                    status.message())));
+        status.code(),
+        absl::StrCat(actors::CallText("Step", place), ": ", status.message())));
   }
   rank.BeginStep();
 }

@@ -55,18 +55,16 @@ class Optimizer {
 class Sgd : public Optimizer {
  public:
   Sgd(const Trainable& model, const SgdOptions& options)
-      : Optimizer(model, [options] {
-          return std::make_unique<nn::Sgd>(options);
-        }) {}
+      : Optimizer(model,
+                  [options] { return std::make_unique<nn::Sgd>(options); }) {}
 };
 
 // Adam; with nn::AdamWDefaults() as its options AdamW.
 class Adam : public Optimizer {
  public:
   Adam(const Trainable& model, const AdamOptions& options)
-      : Optimizer(model, [options] {
-          return std::make_unique<nn::Adam>(options);
-        }) {}
+      : Optimizer(model,
+                  [options] { return std::make_unique<nn::Adam>(options); }) {}
 };
 
 }  // namespace troupe

@@ -165,7 +165,7 @@ class Rank : public nn::ContextOwner {
   Group* world_ = nullptr;
   std::vector<ModelCore*> models_;
   std::unique_ptr<LayerAxes> layers_;  // null: layers have no peers
-  std::vector<Group*> axes_;  // indexed by axis; null: not made yet
+  std::vector<Group*> axes_;           // indexed by axis; null: not made yet
 };
 
 // Waits until all ranks have come.

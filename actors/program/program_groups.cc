@@ -124,10 +124,10 @@ void ProgramGroups::AbortStale(const std::vector<bool>& returned) {
                        waiting.since.time_since_epoch().count());
       stale.insert(wait);
       if (stale_.count(wait) == 0) continue;
-      comm->Abort(absl::UnavailableError(absl::StrCat(
-          "rank ", absl::StrJoin(gone, ", "),
-          gone.size() == 1 ? " has" : " have",
-          " returned and will not take part in ", waiting.what)));
+      comm->Abort(absl::UnavailableError(
+          absl::StrCat("rank ", absl::StrJoin(gone, ", "),
+                       gone.size() == 1 ? " has" : " have",
+                       " returned and will not take part in ", waiting.what)));
     }
   }
   stale_ = std::move(stale);
@@ -143,8 +143,8 @@ void ProgramGroups::Abort(const absl::Status& why) {
 }
 
 ProgramGroups::Maker LocalGroupsBy(comm::GroupFactory make_group) {
-  return [make_group = std::move(make_group)](
-             const comm::FabricGroupOptions& options) {
+  return [make_group =
+              std::move(make_group)](const comm::FabricGroupOptions& options) {
     comm::LocalGroupOptions local;
     local.size = static_cast<int>(options.ranks.size());
     return make_group(local);

@@ -11,8 +11,8 @@
 // Only members join, so ranks outside of a group need not know of it. The n-th
 // group that a rank makes of the same members is the n-th one of its peers.
 //
-// A rank that has left takes part in nothing any more: peers in its process that
-// need it for something that they have started, or start later, get
+// A rank that has left takes part in nothing any more: peers in its process
+// that need it for something that they have started, or start later, get
 // kUnavailable. Peers in other processes get it from AbortStale().
 //
 // Errors: kInvalidArgument for members that do not exist, are listed twice, or

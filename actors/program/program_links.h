@@ -1,5 +1,5 @@
-// What the processes of a program tell each other: which ranks have returned,
-// and why a process has failed.
+// The connection of a program's processes: they tell each other which ranks
+// have returned, and why one has failed.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto links, ProgramLinks::Open(spec));
 //   auto context = std::make_shared<ProgramContext>(spec, links->groups());
@@ -7,10 +7,10 @@
 //   auto ranks = SpawnProgram(system, context);
 //   links->Wait(*context);                // until all ranks of all have ended
 //
-// A process reports how each of its ranks has ended, before it ends their groups,
-// and stays until all ranks of all processes have ended: so all return the cause
-// of a failure, not what followed from it. A process that ends without a report
-// is a failure, too.
+// A process reports how each of its ranks has ended, before it ends their
+// groups, and stays until all ranks of all processes have ended: so all return
+// the cause of a failure, not what followed from it. A process that ends
+// without a report is a failure, too.
 //
 // Errors: those of MeetProcesses(); kInvalidArgument if the processes do not
 // have all ranks of the program.

@@ -18,10 +18,10 @@
 namespace troupe::actors {
 
 struct ProgramSpec {
-  // Function that each rank runs, on its fiber. It may throw; a catch(...) in it
-  // must rethrow (base/fiber.h).
+  // Function that each rank runs, on its fiber. It may throw; a catch(...) in
+  // it must rethrow (base/fiber.h).
   std::function<absl::Status(ProgramRank& self)> body;
-  int ranks = 1;  // in all processes
+  int ranks = 1;  // number of those in all processes
   // Limit on one wait for peers.
   absl::Duration timeout = absl::Minutes(5);
   // Place of this process among several, and how many of the ranks it has;

@@ -30,9 +30,9 @@ absl::Status CheckProgram(const ProgramSpec& spec) {
         "the program has no function that its ranks could run");
   }
   if (spec.ranks < 1 || spec.ranks > comm::kLocalGroupSizeMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a program has 1 to ", comm::kLocalGroupSizeMax,
-                     " ranks, not ", spec.ranks));
+    return absl::InvalidArgumentError(absl::StrCat("a program has 1 to ",
+                                                   comm::kLocalGroupSizeMax,
+                                                   " ranks, not ", spec.ranks));
   }
   if (spec.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(

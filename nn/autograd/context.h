@@ -98,8 +98,9 @@ class ParameterGate {
 
 class Context;
 
-// Tensor from which a backward begins: the statistics of a loss (nn/ops/loss.h),
-// whose gradients are multiplied by `scale`, or any other, with its gradient.
+// Tensor from which a backward begins: the statistics of a loss
+// (nn/ops/loss.h), whose gradients are multiplied by `scale`, or any other,
+// with its gradient.
 struct BackwardRoot {
   Tensor tensor;
   double scale = 1;

@@ -37,7 +37,7 @@ data::DatasetPtr Glyphs() {
 // Results of a run, on rank 0.
 struct Trained {
   std::vector<double> losses;
-  std::vector<float> parameters;  // of the first layer, after the last step
+  std::vector<float> parameters;  // the first layer's, after the last step
 };
 
 enum class Rule { kSgd, kAdamW };

@@ -123,8 +123,8 @@ TEST(ProcessesTest, AllProcessesReturnTheSameCause) {
     if (rank.number() == 2) throw std::runtime_error("no such file");
     rank.world().Barrier();
   });
-  EXPECT_THAT(Messages(results), Each(AllOf(HasSubstr("rank 2: "),
-                                            HasSubstr("no such file"))));
+  EXPECT_THAT(Messages(results),
+              Each(AllOf(HasSubstr("rank 2: "), HasSubstr("no such file"))));
 }
 
 TEST(ProcessesTest, ARankThatReturnsEarlyIsNamed) {
