@@ -19,9 +19,12 @@ struct Unit {
   double cost = 0;
 };
 
+// A child without a name, whose parameters have names of the model's own, can
+// be no cut: it is a part of the unit before it.
 void AddUnits(nn::Module& module, const std::string& prefix,
               std::vector<Unit>& units) {
   for (const std::unique_ptr<nn::Module>& child : module.children()) {
+    if (child->name().empty() && !units.empty()) continue;
     const std::string path = absl::StrCat(prefix, child->name());
     const bool goes_on =
         dynamic_cast<nn::Sequential*>(child.get()) != nullptr &&

@@ -54,12 +54,12 @@ struct SpawnOptions {
   // Number of threads that one kernel of a rank may use. It can change bits.
   int threads_per_rank = 1;
   // Layout of the ranks, for Rank::Axis(). None: all along dp.
-  std::optional<pipeline::Mesh> mesh;
+  std::optional<pipeline::Mesh> mesh = {};
   // Opens a rank's kernels. Null: those of the CPU.
-  std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;
+  std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels = {};
   // Place of this process among several, which all call Spawn(); none: all
   // ranks are in this one. Main() sets it.
-  std::optional<actors::ClusterOptions> cluster;
+  std::optional<actors::ClusterOptions> cluster = {};
 };
 
 absl::Status Spawn(const Program& program, const SpawnOptions& options);

@@ -7,8 +7,8 @@
 //
 // The same four ranks in two processes, by Troupe's launcher or by torchrun:
 //
-//   trainer launch --nproc-per-node=2 \
-//     --program=bazel-bin/examples/collectives/collectives
+//   P=bazel-bin/examples/collectives/collectives
+//   trainer launch --nproc-per-node=2 --program=$P
 
 #include <stdexcept>
 #include <string>

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "nn/models/resnet.h"
+#include "nn/models/vit.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
@@ -76,6 +78,26 @@ TEST(BalanceTest, RealModels) {
     most = std::max(most, stage.forward);
   }
   EXPECT_LT(most, 0.35 * all);
+}
+
+// A layer whose parameters have names of the model's own has none itself, and
+// is a part of the layer before it.
+TEST(BalanceTest, ALayerWithoutANameIsNoCut) {
+  const auto vit = [] {
+    nn::VitOptions options = nn::VitPreset("vit_tiny").value();
+    options.image_size = 6, options.patch_size = 2, options.depth = 1;
+    return nn::MakeVit(options).value();
+  };
+  const auto places = CutPlaces(vit);
+  ASSERT_TRUE(places.ok()) << places.status();
+  EXPECT_EQ(*places, std::vector<std::string>(
+                         {"patch_embed", "blocks.0", "norm", "pool", "head"}));
+  EXPECT_EQ(BalanceCuts(vit, {{2, 6, 6, 3}, nn::DType::kF32}, kCpu, 6,
+                        Balance::kLayers)
+                .status()
+                .message(),
+            "the model has 5 layers in Sequentials, too few for 6 stages; take "
+            "fewer");
 }
 
 TEST(BalanceTest, AModelWithTooFewLayers) {

@@ -22,6 +22,12 @@ extern const float* x;
 extern float* y;
 }  // namespace troupe::nn::cuda::usage
 
+namespace troupe::nn::cuda::usage::check_indices_h {
+extern const std::int64_t count;
+extern const std::int32_t* rows;
+extern DataError* error;
+}  // namespace troupe::nn::cuda::usage::check_indices_h
+
 namespace troupe::nn::cuda::usage::cuda_ops_h {
 extern CachingAllocator allocator;
 extern DataError* error;

@@ -131,7 +131,9 @@ def draw_parts(rng, model, names, network):
         model.update(rng.choice([
             {"recompute": [rng.choice(network.block_names)]},
             {"recompute_every": rng.randint(1, 2)},
-            {"recompute_budget": rng.choice([50000, 200000])}]))
+            {"recompute_budget": rng.choice(
+                [400000, 1600000] if model["kind"].startswith("resnet")
+                else [50000, 200000])}]))
 
 
 def draw_train(rng, precision):

@@ -73,6 +73,11 @@ class Loss:
         weight = self._weights if self._weights is not None else weight
         return weight[target.clamp(min=0)] * counted
 
+    def counts(self, output, target):
+        """Whether any target counts."""
+        return (self._kind != "cross_entropy" or
+                self._weights_of(output, target).sum().item() != 0)
+
     def accuracy(self, output, target):
         """The share of the counted targets that are predicted right, by their
         weights; None for targets of numbers."""

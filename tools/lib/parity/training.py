@@ -272,9 +272,13 @@ class Training:
             for i in range(self._config["data"]["test_count"])])
         output = self._net(x).to(self._loss_dtype)
         self._net.train()
+        # An evaluation in which nothing counts has no loss, whatever is its
+        # reduction: a sum of 0 would be the best one.
+        loss = self._loss(output, target).item()
+        if not self._loss.counts(output, target):
+            loss = float("nan")
         self.run.evaluations.append((
-            self._step, self._loss(output, target).item(),
-            self._loss.accuracy(output, target)))
+            self._step, loss, self._loss.accuracy(output, target)))
 
     def _buffers_now(self):
         return {name: value.clone()

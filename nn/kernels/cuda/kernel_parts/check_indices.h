@@ -1,10 +1,8 @@
 // Reports the first index of a list that is outside an axis or a table. One
-// block checks the list while the others of the kernel do its work.
+// block (blockIdx.x == 0) checks the list while the others of the kernel do its
+// work.
 //
-//   if (blockIdx.x == 0) {
-//     CheckIndices<256>(count, rows, kEmbeddingRow, /*limit=*/V, error);
-//     return;
-//   }
+//   CheckIndices<256>(count, rows, kEmbeddingRow, /*limit=*/n, error);
 
 #ifndef NN_KERNELS_CUDA_KERNEL_PARTS_CHECK_INDICES_H_
 #define NN_KERNELS_CUDA_KERNEL_PARTS_CHECK_INDICES_H_
