@@ -40,6 +40,7 @@
 #include "pipeline/schedule.h"
 #include "pipeline/table_index.h"
 #include "tests/pipeline/table_simulator.h"
+#include "troupe/simulate.h"
 
 namespace troupe::usage {
 
