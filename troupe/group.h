@@ -20,15 +20,15 @@
 //
 // With n ranks, and rank r:
 //
-//   AllReduce      every rank gets the sum (or product, ...) of all tensors
-//   Broadcast      every rank gets the root's tensor
-//   Reduce         the root gets the sum; others keep their tensors
-//   AllGather      every rank gets [n, ...], with tensor r in row r
-//   Gather         the root gets that; others get an undefined tensor
-//   Scatter        rank r gets row r of the root's [n, ...]
-//   ReduceScatter  rank r gets the sum of all ranks' row r of [n, ...]
-//   AllToAll       row s of rank r's [n, ...] becomes row r of rank s's
-//   Barrier        nobody goes on before all have come
+//     AllReduce      every rank gets the sum (or product, ...) of all tensors
+//     Broadcast      every rank gets the root's tensor
+//     Reduce         the root gets the sum; others keep their tensors
+//     AllGather      every rank gets [n, ...], with tensor r in row r
+//     Gather         the root gets that; others get an undefined tensor
+//     Scatter        rank r gets row r of the root's [n, ...]
+//     ReduceScatter  rank r gets the sum of all ranks' row r of [n, ...]
+//     AllToAll       row s of rank r's [n, ...] becomes row r of rank s's
+//     Barrier        nobody goes on before all have come
 //
 // A loss (Var::is_loss) is a sum and a count: averaging it (ReduceOp::kAvg)
 // over ranks gives the mean over all their targets; other ops are refused.

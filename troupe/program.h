@@ -6,7 +6,7 @@
 //     AllReduce(x);
 //     rank.Print("the sum is %g\n", x.item());
 //   }
-//   int main() { return ExitCode(Spawn(Run, /*ranks=*/4)); }
+//   return ExitCode(Spawn(Run, /*ranks=*/4));       // in main()
 //
 // Each rank runs the function in a thread of its own. It may not use another
 // rank's Rank, groups or tensors. Main() starts the same program under any

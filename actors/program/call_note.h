@@ -2,7 +2,7 @@
 // its line in the program. Other threads read it while the rank waits.
 //
 //   CallNote note;
-//   const CallNote::Scope scope(note, "all_reduce", {"train.cc", 12});
+//   const CallNote::Scope scope(note, "all_reduce", CallPlace{"train.cc", 12});
 //   note.ToString();                // "is in all_reduce() at train.cc:12"
 //
 // Threads: one writes, any number read. A reader that comes between two calls

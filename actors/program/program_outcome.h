@@ -3,7 +3,7 @@
 //   ProgramOutcome outcome(/*ranks=*/2);
 //   outcome.Fail(status);                 // before it tells its peers
 //   outcome.End(0), outcome.End(1);
-//   absl::Status status = outcome.Wait();
+//   if (outcome.WaitFor(absl::Seconds(1))) return outcome.status();
 //
 // Peers of a rank that has failed fail, too: a rank reports its failure before
 // it aborts the groups, so that the first report is that of the cause.

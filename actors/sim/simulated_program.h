@@ -3,7 +3,7 @@
 // chooses every interleaving.
 //
 //   const SimulatedRun run = SimulateProgram(spec, {/*seed=*/42});
-//   EXPECT_TRUE(run.status.ok());
+//   TROUPE_RETURN_IF_ERROR(run.status);
 //   run.trace_hash;                  // equal for equal seed, program and build
 //
 // The seed chooses which rank goes on whenever one waits, sends a message, or

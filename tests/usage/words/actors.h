@@ -24,6 +24,9 @@
 #include "actors/job.h"
 #include "actors/planning/measure_costs.h"
 #include "actors/protocol/messages.h"
+#include "actors/program/call_note.h"
+#include "actors/program/program_rank.h"
+#include "actors/program/program_spec.h"
 #include "actors/protocol/report_queue.h"
 #include "actors/setup/process_context.h"
 #include "actors/setup/rank_context.h"
@@ -351,6 +354,39 @@ extern const std::vector<int> stage_ranks;
 extern const std::shared_ptr<StageLink> local;
 extern Transfer transfer;
 }  // namespace fabric_stage_link_h
+
+namespace call_note_h {
+extern CallNote note;
+}
+
+namespace program_groups_h {
+extern const int rank;
+}
+
+namespace program_links_h {
+extern const ProgramSpec spec;
+extern caf::actor_system& system;
+}  // namespace program_links_h
+
+namespace program_outcome_h {
+extern const absl::Status status;
+}
+
+namespace program_rank_h {
+std::vector<int> AllRanks(const ProgramRank& self);
+}
+
+namespace program_spec_h {
+absl::Status Train(ProgramRank& self);
+}
+
+namespace run_program_h {
+absl::Status Train(ProgramRank& self);
+}
+
+namespace simulated_program_h {
+extern const ProgramSpec spec;
+}
 
 namespace rank_setup_h {
 extern const std::shared_ptr<ProcessContext> process;

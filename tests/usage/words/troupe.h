@@ -15,7 +15,15 @@
 #include "nn/autograd/var_math.h"
 #include "nn/modules/module.h"
 #include "nn/tensor/allocator.h"
+#include "gtest/gtest.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/net.h"
+#include "nn/optim/lr_schedule.h"
+#include "troupe/ddp.h"
 #include "troupe/loader.h"
+#include "troupe/optimizer.h"
+#include "troupe/program.h"
+#include "troupe/simulate.h"
 #include "troupe/state.h"
 
 namespace troupe::usage {
@@ -42,6 +50,30 @@ namespace replace_file_h {
 extern base::FileSystem& files;
 extern const std::string path, text;
 }  // namespace replace_file_h
+
+namespace ddp_h {
+struct Toy : nn::Net {
+  Var Forward(Var x) override { return x; }
+};
+extern Rank& rank;
+extern DataLoader& loader;
+extern const Var x, y;
+}  // namespace ddp_h
+
+namespace model_h {
+extern Rank& rank;
+extern const Var x, y;
+}  // namespace model_h
+
+namespace optimizer_h {
+extern const Trainable& model;
+extern const nn::LrSchedule schedule;
+extern const Var loss;
+}  // namespace optimizer_h
+
+namespace simulate_h {
+void Run(Rank& rank);
+}
 
 namespace state_h {
 extern Saved& sgd;
