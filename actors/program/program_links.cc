@@ -109,8 +109,9 @@ void ProgramLinks::Shared::OnLost(int lost_process, const absl::Status& why) {
     if (running == nullptr) lost.Update(why);
   }
   if (running == nullptr) return;
+  // The fabric must not be used here: it ends the groups of the lost process
+  // itself, and Wait() the others.
   running->outcome.Fail(why);
-  running->groups.Abort(why);
   for (int rank = roster.FirstRankOf(lost_process);
        rank < roster.FirstRankOf(lost_process + 1); ++rank) {
     running->outcome.End(rank);
@@ -234,7 +235,10 @@ void ProgramLinks::Wait(ProgramContext& context) {
   while (!context.outcome.WaitFor(kLook)) {
     context.groups.AbortStale(context.Returned());
     if (context.outcome.status().ok()) continue;
-    if (patience == absl::InfiniteFuture()) patience = absl::Now() + kFarewell;
+    if (patience == absl::InfiniteFuture()) {
+      patience = absl::Now() + kFarewell;
+      context.groups.Abort(context.outcome.status());
+    }
     if (absl::Now() < patience) continue;
     // A rank here may still compute; those of other processes are not waited
     // for any longer.

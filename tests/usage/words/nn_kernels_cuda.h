@@ -24,7 +24,7 @@ extern float* y;
 
 namespace troupe::nn::cuda::usage::check_indices_h {
 extern const std::int64_t count;
-extern const std::int32_t* rows;
+extern const std::int64_t* rows;
 extern DataError* error;
 }  // namespace troupe::nn::cuda::usage::check_indices_h
 
