@@ -23,10 +23,10 @@
 #include "actors/engine/step_runner.h"
 #include "actors/job.h"
 #include "actors/planning/measure_costs.h"
-#include "actors/protocol/messages.h"
 #include "actors/program/call_note.h"
 #include "actors/program/program_rank.h"
 #include "actors/program/program_spec.h"
+#include "actors/protocol/messages.h"
 #include "actors/protocol/report_queue.h"
 #include "actors/setup/process_context.h"
 #include "actors/setup/rank_context.h"
@@ -382,10 +382,6 @@ absl::Status Train(ProgramRank& self);
 
 namespace run_program_h {
 absl::Status Train(ProgramRank& self);
-}
-
-namespace simulated_program_h {
-extern const ProgramSpec spec;
 }
 
 namespace rank_setup_h {

@@ -7,6 +7,7 @@
 
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
+#include "actors/program/program_spec.h"
 #include "actors/setup/test_hooks.h"
 #include "actors/sim/executed_order.h"
 #include "actors/sim/parameter_log.h"
@@ -70,6 +71,10 @@ extern TestHooks hooks;
 
 namespace simulation_h {
 extern const JobSpec spec;
+}
+
+namespace simulated_program_h {
+extern const ProgramSpec spec;
 }
 
 }  // namespace troupe::actors::usage
