@@ -18,7 +18,7 @@
 // in the group, which for the world are the ranks' own. Tensors are in host
 // memory.
 //
-// With n ranks, and rank r:
+// The collectives give, with n ranks, of which r is one:
 //
 //     AllReduce      every rank gets the sum (or product, ...) of all tensors
 //     Broadcast      every rank gets the root's tensor
@@ -120,8 +120,8 @@ class Group {
   Var ReduceScatter(const Tensor& rows, ReduceOp op = ReduceOp::kSum,
                     CallPlace place = CallPlace::Here());
   Var AllToAll(const Tensor& rows, CallPlace place = CallPlace::Here());
-  // With unequal parts: the first axis of `tensor` holds sent[s] rows for each
-  // rank s in order, and received[s] rows come from it.
+  // The same with unequal parts: the first axis of `tensor` holds sent[s] rows
+  // for each rank s in order, and received[s] rows come from it.
   Var AllToAll(const Tensor& tensor, const std::vector<std::int64_t>& sent,
                const std::vector<std::int64_t>& received,
                CallPlace place = CallPlace::Here());

@@ -71,7 +71,7 @@ TEST(ProcessesTest, CollectivesMessagesAndGroups) {
     EXPECT_EQ(t.tensor().data<float>()[999], 6);
     const Var all = rank.world().AllGather(rank.Full({1}, rank.number()));
     EXPECT_EQ(all.tensor().data<float>()[3], 3);
-    // In a ring, without waiting.
+    // Each sends to the next in a ring, and waits later.
     Var from = rank.Zeros({3});
     Work sent = rank.world().StartSend(rank.Full({3}, rank.number()),
                                        (rank.number() + 1) % 4, /*tag=*/5);
@@ -144,6 +144,19 @@ TEST(ProcessesTest, ARankThatReturnsEarlyIsNamed) {
         Each(AllOf(HasSubstr("rank 0: "), HasSubstr("rank 1 has returned"),
                    HasSubstr("processes_test.cc:"))));
   }
+}
+
+// The other process has not made the group, so its end of it tells nobody.
+TEST(ProcessesTest, ARankThatReturnsBeforeAGroupIsMadeIsNamed) {
+  const std::vector<absl::Status> results = RunIn({1, 1}, [](Rank& rank) {
+    if (rank.number() == 1) return;
+    Var t = rank.Ones({4});
+    rank.NewGroup({0, 1}).AllReduce(t);
+  });
+  EXPECT_THAT(Messages(results),
+              Each(AllOf(HasSubstr("rank 0: AllReduce() at processes_test.cc:"),
+                         HasSubstr("rank 1 has returned and will not take "
+                                   "part in all_reduce(sum, f32 x 4)"))));
 }
 
 TEST(ProcessesTest, MismatchedCollectivesNameBothCalls) {
