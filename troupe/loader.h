@@ -32,7 +32,7 @@
 // epoch. So a loop without SetEpoch() shuffles anew, too. A pass may be left
 // early. One pass at a time: an iterator of an earlier one throws.
 //
-// That many `workers` threads read samples ahead of the loop: at most
+// Samples are read ahead of the loop by `workers` threads: at most
 // workers x prefetch_factor batches of host memory wait, or are being read.
 // Batches do not depend on it. With 0 the loop itself reads them.
 //
