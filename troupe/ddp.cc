@@ -21,7 +21,7 @@ std::int64_t BytesOf(const char* option, double mb) {
 }
 
 // Hash of names, shapes and dtypes of what the module trains and saves.
-std::int64_t LayoutOf(const nn::Module& module) {
+std::int64_t LayoutOf(nn::Module& module) {
   base::FnvHash hash;
   const auto add = [&hash](const std::string& name, const Shape& shape,
                            DType dtype) {
@@ -31,17 +31,16 @@ std::int64_t LayoutOf(const nn::Module& module) {
     }
     hash.Add(static_cast<std::uint64_t>(dtype));
   };
-  for (const nn::Parameter* parameter :
-       const_cast<nn::Module&>(module).Parameters()) {
+  for (const nn::Parameter* parameter : module.Parameters()) {
     add(parameter->name, parameter->value.shape(), parameter->value.dtype());
   }
-  for (const nn::Buffer* buffer : const_cast<nn::Module&>(module).Buffers()) {
+  for (const nn::Buffer* buffer : module.Buffers()) {
     add(buffer->name, buffer->value.shape(), buffer->value.dtype());
   }
   return static_cast<std::int64_t>(hash.value());
 }
 
-void CompareModels(Rank& rank, Group& group, const nn::Module& module) {
+void CompareModels(Rank& rank, Group& group, nn::Module& module) {
   Var layout = rank.Zeros({1}, DType::kI64);
   layout.tensor().data<std::int64_t>()[0] = LayoutOf(module);
   const Var all = group.AllGather(layout);

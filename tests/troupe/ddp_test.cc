@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
+#include "nn/modules/batch_norm.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
 
@@ -221,6 +222,78 @@ TEST(DdpTest, AverageGradientsIsTheSameWithoutOverlap) {
   };
   const absl::Status status = Spawn(program, Ranks(2));
   EXPECT_TRUE(status.ok()) << status;
+}
+
+struct Normed : nn::Net {
+  nn::BatchNorm1d& norm = Add<nn::BatchNorm1d>("norm", 3);
+  nn::Linear& last = Add<nn::Linear>("last", 3, 2);
+  Var Forward(Var x) override { return last(norm(x)); }
+};
+
+// Running statistics are rank 0's when a training forward begins, and rank 1's
+// own otherwise.
+TEST(DdpTest, BuffersAreThoseOfTheFirstRank) {
+  for (const bool broadcast : {true, false}) {
+    const Program program = [broadcast](Rank& rank) {
+      auto model = rank.Make<Normed>();
+      DDPOptions options;
+      options.broadcast_buffers = broadcast;
+      DDP ddp(model, options);
+      Tensor mean = ddp.module().Buffers()[0]->value;
+      if (rank.number() == 1) mean.span<float>()[0] = 100;
+      {
+        auto no_grad = rank.NoGrad();
+        auto evaluating = rank.Evaluating();
+        ddp(rank.Randn({8, 3}));
+        EXPECT_EQ(mean.span<float>()[0], rank.number() == 1 ? 100 : 0);
+      }
+      ddp(rank.Randn({8, 3}));
+      const bool own = rank.number() == 1 && !broadcast;
+      EXPECT_NEAR(mean.span<float>()[0], own ? 90 : 0, 2);
+    };
+    const absl::Status status = Spawn(program, Ranks(2));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+// Synchronised norms over two ranks see the batch as a whole.
+TEST(DdpTest, SynchronisedNormsSeeAllRanks) {
+  const auto trained = [](int ranks) {
+    std::vector<float> weights;
+    const Program program = [&](Rank& rank) {
+      auto model =
+          rank.Place(nn::ConvertSyncBatchNorm(std::make_unique<Normed>()));
+      DDP ddp(model);
+      Sgd sgd(ddp, {/*lr=*/0.1});
+      const int rows = 8 / rank.size();
+      for (int step = 0; step < 3; ++step) {
+        // Row i of the whole batch has the same numbers on any rank.
+        Var x = rank.Zeros({rows, 3});
+        for (int i = 0; i < 3 * rows; ++i) {
+          const int number = 3 * rows * rank.number() + i;
+          x.tensor().data<float>()[i] = (7 * number + 3 * step) % 11 - 5;
+        }
+        sgd.ZeroGrad();
+        nn::MeanSquaredError(ddp(x), rank.Ones({rows, 2})).Backward();
+        sgd.Step();
+      }
+      if (rank.number() != 0) return;
+      for (const nn::Parameter* parameter : ddp.Parameters()) {
+        const float* const values = parameter->value.data<float>();
+        weights.insert(weights.end(), values,
+                       values + parameter->value.numel());
+      }
+    };
+    const absl::Status status = Spawn(program, Ranks(ranks));
+    EXPECT_TRUE(status.ok()) << status;
+    return weights;
+  };
+  const std::vector<float> one = trained(1), two = trained(2);
+  ASSERT_EQ(one.size(), two.size());
+  ASSERT_FALSE(one.empty());
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    EXPECT_NEAR(one[i], two[i], 1e-5) << i;
+  }
 }
 
 TEST(DdpTest, WrongUseIsNamed) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nn/models/models.h"
 #include "troupe/troupe.h"
 
 namespace troupe {
@@ -102,6 +103,38 @@ TEST(ProcessesTest, CollectivesMessagesAndGroups) {
     }
   });
   EXPECT_THAT(Messages(results), Each(""));
+}
+
+// A model under DDP has the same bits in processes as in threads of one.
+TEST(ProcessesTest, DdpHasTheBitsOfThreads) {
+  const auto loop = [](std::vector<float>* values) {
+    return [values](Rank& rank) {
+      auto model = rank.Place(nn::MakeMlp({10, 32, 5}, {}));
+      DDPOptions options;
+      options.first_bucket_mb = options.bucket_cap_mb = 0.0005;
+      DDP ddp(model, options);
+      Sgd sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9});
+      for (int step = 0; step < 5; ++step) {
+        sgd.ZeroGrad();
+        nn::MeanSquaredError(ddp(rank.Randn({8, 10})), rank.Randn({8, 5}))
+            .Backward();
+        sgd.Step();
+      }
+      for (const nn::Parameter* parameter : ddp.Parameters()) {
+        const Var all = rank.world().AllGather(parameter->value);
+        if (rank.number() != 0) continue;
+        values->insert(values->end(), all.tensor().data<float>(),
+                       all.tensor().data<float>() + all.numel());
+      }
+    };
+  };
+  std::vector<float> threads, processes;
+  SpawnOptions options;
+  options.ranks = 3;
+  ASSERT_TRUE(Spawn(loop(&threads), options).ok());
+  EXPECT_THAT(Messages(RunIn({2, 1}, loop(&processes))), Each(""));
+  EXPECT_FALSE(threads.empty());
+  EXPECT_EQ(processes, threads);
 }
 
 // A process whose ranks have returned stays for the others.
