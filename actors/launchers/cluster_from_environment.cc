@@ -89,7 +89,7 @@ absl::StatusOr<std::optional<ClusterOptions>> ClusterOf(
         placement.ToString(),
         ", and processes speak to each other by TLS, for which this one has "
         "no certificate; make some by \"trainer certs --dir=certs\" and set ",
-        kCertsVariable, "=certs in each process"));
+        kCertsVariable, "=certs/node in each process"));
   }
   if (placement.meeting == Meeting::kTorchrunStore) {
     TROUPE_RETURN_IF_ERROR(MeetByStore(placement, &cluster));

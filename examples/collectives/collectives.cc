@@ -1,11 +1,11 @@
 // Every collective on four ranks, and what each rank has after it: the
 // collectives of PyTorch's tutorial "Writing Distributed Applications with
-// PyTorch", whose Python for these has 54 lines, blank lines and comments
-// aside.
+// PyTorch".
 //
 //   bazel run //examples/collectives
 //
-// The same four ranks in two processes, by Troupe's launcher or by torchrun:
+// The same four ranks in two processes (torchrun starts them, too, with
+// certificates: docs/launching.md):
 //
 //   P=bazel-bin/examples/collectives/collectives
 //   trainer launch --nproc-per-node=2 --program=$P

@@ -1,6 +1,5 @@
 // Two ranks exchange a tensor by messages, blocking and not, as PyTorch's
-// tutorial "Writing Distributed Applications with PyTorch" begins. The Python
-// has 37 lines, blank lines and comments aside:
+// tutorial "Writing Distributed Applications with PyTorch" begins:
 //
 //   def run_blocking(rank, size):
 //       tensor = torch.zeros(1)

@@ -103,7 +103,7 @@ TEST(ClusterFromEnvironmentTest, RefusesWhatDoesNotFit) {
             "launched by RANK and WORLD_SIZE: process 0 of 3 on node 0 of 3, "
             "and processes speak to each other by TLS, for which this one has "
             "no certificate; make some by \"trainer certs --dir=certs\" and "
-            "set TROUPE_CERTS=certs in each process");
+            "set TROUPE_CERTS=certs/node in each process");
 }
 
 // A program of a user has no options of the trainer's.
