@@ -171,6 +171,9 @@ class PageTest(unittest.TestCase):
         page = (PAGE % "int a = 1;") + (PAGE % "#include <x>\nint main() {\n}")
         self.assertEqual(usage.program_of(page.splitlines()),
                          "#include <x>\nint main() {\n}\n")
+        two = page + PAGE % "int main() {\n}"
+        self.assertEqual(usage.program_of(two.splitlines(), 2),
+                         "int main() {\n}\n")
         with self.assertRaises(ValueError):
             usage.program_of((PAGE % "int a = 1;").splitlines())
 

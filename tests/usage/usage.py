@@ -194,12 +194,13 @@ def usage_of(path, lines):
     return text
 
 
-def program_of(lines):
-    """Returns the first block of a page that has a main()."""
-    for block in blocks_of_page(lines):
-        if any(line.startswith("int main(") for line in block.lines):
-            return "\n".join(block.lines) + "\n"
-    raise ValueError("no block has a main()")
+def program_of(lines, number=1):
+    """Returns a page's block that has its first, or `number`-th, main()."""
+    programs = [block for block in blocks_of_page(lines)
+                if any(line.startswith("int main(") for line in block.lines)]
+    if len(programs) < number:
+        raise ValueError("the page has %d blocks with a main()" % len(programs))
+    return "\n".join(programs[number - 1].lines) + "\n"
 
 
 def source_of(headers, words):
@@ -281,7 +282,7 @@ def main(arguments):
         sys.stdout.write(source_of(headers, words))
         return 0
     if command == "program":
-        sys.stdout.write(program_of(read_lines(rest[0])))
+        sys.stdout.write(program_of(read_lines(rest[0]), int(rest[1])))
         return 0
     root, *paths = rest
     compiled = [header for path in paths if path.endswith(".txt")
