@@ -1,23 +1,79 @@
 #include "troupe/optimizer.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/name_pattern.h"
 #include "base/status_error.h"
+#include "troupe/loop_rule.h"
 #include "troupe/model_core.h"
 
 namespace troupe {
+namespace {
 
-Optimizer::Optimizer(const Trainable& model,
-                     std::function<std::unique_ptr<nn::Optimizer>()> make)
-    : model_(model), rule_(make()) {
-  model_.core().Attach(make);
+// Limit on the names that an error lists.
+constexpr std::size_t kNamesShownMax = 8;
+
+[[noreturn]] void Refuse(const std::string& message) {
+  throw base::StatusError(absl::InvalidArgumentError(message));
+}
+
+void CheckPatterns(const Trainable& model,
+                   const std::vector<std::string>& only) {
+  std::vector<std::string> names;
+  for (const nn::Parameter* parameter : model.Parameters()) {
+    if (parameter->requires_grad) names.push_back(parameter->name);
+  }
+  for (const std::string& pattern : only) {
+    if (std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+          return base::MatchesPattern(pattern, name);
+        })) {
+      continue;
+    }
+    const bool more = names.size() > kNamesShownMax;
+    names.resize(std::min(names.size(), kNamesShownMax));
+    Refuse(absl::StrCat("the optimizer's `only` has \"", pattern,
+                        "\", which is no parameter that the model trains (* "
+                        "stands for any text); choose among ",
+                        absl::StrJoin(names, ", "), more ? ", ..." : ""));
+  }
+}
+
+// Returns the rate, or throws if none can be trained with.
+double CheckedRate(double lr, absl::string_view what) {
+  if (lr >= 0 && std::isfinite(lr)) return lr;
+  Refuse(absl::StrCat(what, " is at least 0 and finite, not ", lr));
+}
+
+nn::StepPosition DrawsOf(Rank& rank) {
+  return rank.context().random().value_or(nn::StepPosition());
+}
+
+}  // namespace
+
+Optimizer::Optimizer(
+    const Trainable& model,
+    const std::function<std::unique_ptr<nn::Optimizer>()>& make,
+    const std::vector<std::string>& only)
+    : model_(model), settings_(std::make_shared<LoopSettings>()) {
+  CheckPatterns(model, only);
+  settings_->only = only;
+  model_.core().Attach([&]() -> std::unique_ptr<nn::Optimizer> {
+    auto rule = std::make_unique<LoopRule>(make(), settings_);
+    rules_.push_back(rule.get());
+    return rule;
+  });
+  settings_->base_lr = rules_[0]->LearningRate(/*step=*/0);
 }
 
 void Optimizer::ZeroGrad() { base::OrThrow(model_.core().engine().ZeroGrad()); }
 
 void Optimizer::Step(CallPlace place) {
   Rank& rank = model_.rank();
+  settings_->lr = lr();
   const actors::CallNote::Scope call(rank.strand().call(), "Step", place);
   const absl::Status status = model_.core().engine().Step();
   if (!status.ok()) {
@@ -28,6 +84,90 @@ void Optimizer::Step(CallPlace place) {
   rank.BeginStep();
 }
 
-std::int64_t Optimizer::steps() const { return model_.core().engine().step(); }
+std::int64_t Optimizer::steps() const {
+  return settings_->steps_before + model_.core().engine().step();
+}
+
+double Optimizer::lr() const {
+  return CheckedRate(
+      rules_[0]->LearningRate(model_.core().engine().step()),
+      absl::StrCat("the scheduled learning rate of step ", steps()));
+}
+
+void Optimizer::set_lr(double lr) {
+  settings_->set_lr = CheckedRate(lr, "a learning rate");
+}
+
+double Optimizer::base_lr() const { return settings_->base_lr; }
+
+void Optimizer::set_base_lr(double lr) { settings_->base_lr = lr; }
+
+void Optimizer::Schedule(std::function<double(std::int64_t t)> factor,
+                         std::int64_t every) {
+  if (!factor) Refuse("a schedule needs a function, not null");
+  if (every < 1) {
+    Refuse(absl::StrCat("a schedule's `every` is at least 1 step, not ", every,
+                        "; for epochs it is DataLoader::size()"));
+  }
+  settings_->set_lr.reset();
+  settings_->factor = [factor = std::move(factor), every](std::int64_t step) {
+    return factor(step / every);
+  };
+}
+
+void Optimizer::Schedule(const LrSchedule& schedule, std::int64_t every) {
+  base::OrThrow(schedule.Validate());
+  Schedule([schedule](std::int64_t t) { return schedule.Factor(t); }, every);
+}
+
+void Optimizer::AddTo(State& state) {
+  for (const LoopRule* rule : rules_) {
+    const nn::ParameterArena& arena = *rule->arena();
+    for (const nn::ArenaSlot& slot : arena.slots()) {
+      if (slot.bucket == nn::kNoBucket || !rule->Trains(*slot.parameter)) {
+        continue;
+      }
+      for (const auto& [name, values] : arena.states()) {
+        state.Add(absl::StrCat(slot.parameter->name, ".", name),
+                  arena.View(values, slot));
+      }
+    }
+  }
+  state.Add("step", saved_.step).Add("draws", saved_.draws);
+  state.Add("lr", saved_.lr).Add("lr_is_set", saved_.lr_is_set);
+  if (rules_[0]->MaySkipSteps()) state.Add("updates", saved_.updates);
+}
+
+void Optimizer::Refresh() {
+  saved_.step = steps();
+  saved_.updates = base::OrThrow(rules_[0]->Updates(
+      model_.core().engine().step(), model_.rank().kernels()));
+  saved_.draws = DrawsOf(model_.rank()).step;
+  saved_.lr = lr();
+  saved_.lr_is_set = settings_->set_lr.has_value();
+}
+
+void Optimizer::OnLoaded() {
+  ZeroGrad();  // its gradients are of other values
+  if (!rules_[0]->MaySkipSteps()) saved_.updates = saved_.step;
+  if (saved_.updates < 0 || saved_.updates > saved_.step || saved_.draws < 0) {
+    Refuse(absl::StrCat("the file's optimizer has done ", saved_.step,
+                        " steps, ", saved_.updates,
+                        " updates and the draws of ", saved_.draws,
+                        " steps; a file of Save() has no such numbers"));
+  }
+  const std::int64_t engine_steps = model_.core().engine().step();
+  settings_->steps_before = saved_.step - engine_steps;
+  settings_->set_lr.reset();
+  if (saved_.lr_is_set) set_lr(saved_.lr);
+  nn::StepPosition draws = DrawsOf(model_.rank());
+  draws.step = saved_.draws - 1;
+  model_.rank().context().set_random(draws);
+  model_.rank().BeginStep();
+  for (LoopRule* rule : rules_) {
+    base::OrThrow(rule->SetUpdates(saved_.updates, engine_steps,
+                                   model_.rank().kernels()));
+  }
+}
 
 }  // namespace troupe

@@ -179,6 +179,7 @@ State& State::AddAll(absl::string_view name, State other) {
 
 void Save(const State& state, const std::string& path,
           const StateOptions& options) {
+  for (Saved* saved : state.saved()) saved->Refresh();
   nn::CachingAllocator host;
   std::vector<nn::NamedTensor> tensors;
   for (const StateEntry& entry : state.entries()) {
@@ -199,6 +200,7 @@ void Save(nn::Module& module, const std::string& path,
 
 nn::WeightDifferences Load(const State& state, const std::string& path,
                            const StateOptions& options) {
+  for (Saved* saved : state.saved()) saved->Refresh();
   for (const StateEntry& entry : state.entries()) {
     CheckCanBeFilled(entry, options);
   }

@@ -3,7 +3,7 @@
 //
 //   std::int64_t epoch = 0;
 //   State state;
-//   state.Add(*model).Add("optimizer", sgd).Add("epoch", epoch);
+//   state.Add(*model).Add(sgd).Add("epoch", epoch);
 //   if (rank == 0) Save(state, "run.safetensors");
 //   Load(state, "run.safetensors");           // into model, sgd and epoch
 //
@@ -13,8 +13,8 @@
 // The file is a safetensors file of format "pt", which Python reads with
 // safetensors.torch.load_file(). Parameters and buffers of a module have the
 // names that they have in PyTorch, without a prefix. What is added under a name
-// has it as a prefix: "optimizer.0.weight.momentum_buffer". Numbers are scalars
-// i64 or f64.
+// has it as a prefix: "optimizer.0.weight.momentum_buffer"; an optimizer that
+// is added without a name has "optimizer". Numbers are scalars i64 or f64.
 //
 // Save() writes another file beside `path`, syncs it and then takes the place
 // of `path` in one step: after a crash there is the old file or the new one.
@@ -66,9 +66,14 @@ class State;
 class Saved {
  public:
   virtual ~Saved() = default;
+  // Name for a State to which the object is added without one.
+  virtual absl::string_view default_name() const { return "state"; }
   // Adds the tensors and numbers to save, and to fill, under names of the
   // object's own.
   virtual void AddTo(State& state) = 0;
+  // Called before Save() and Load(): sets the numbers that AddTo() has added to
+  // their present values.
+  virtual void Refresh() {}
   // Called when Load() has filled all that is in the State, for values that
   // follow from others (f32 master copies of a model's weights).
   virtual void OnLoaded() {}
@@ -92,8 +97,9 @@ class State {
   // names, or with "name." before them.
   State& Add(nn::Module& module);
   State& Add(absl::string_view name, nn::Module& module);
-  // Adds what the object adds, with "name." before it.
+  // Adds what the object adds, with "name." before it, or its default name.
   State& Add(absl::string_view name, Saved& saved);
+  State& Add(Saved& saved) { return Add(saved.default_name(), saved); }
   State& Add(absl::string_view name, const nn::Tensor& tensor);
   // Adds the states of an optimizer (nn/optim/optimizer.h) that are in an
   // arena, named as in a job's checkpoints: "0.weight.momentum_buffer".

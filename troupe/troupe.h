@@ -26,6 +26,7 @@
 #include "troupe/loader.h"
 #include "troupe/model.h"
 #include "troupe/optimizer.h"
+#include "troupe/plateau.h"
 #include "troupe/program.h"
 #include "troupe/rank.h"
 #include "troupe/state.h"

@@ -3,6 +3,8 @@
 #ifndef TESTS_USAGE_WORDS_TROUPE_H_
 #define TESTS_USAGE_WORDS_TROUPE_H_
 
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,7 +23,9 @@
 #include "nn/tensor/allocator.h"
 #include "troupe/ddp.h"
 #include "troupe/loader.h"
+#include "troupe/loop_rule.h"
 #include "troupe/optimizer.h"
+#include "troupe/plateau.h"
 #include "troupe/program.h"
 #include "troupe/simulate.h"
 #include "troupe/state.h"
@@ -65,11 +69,23 @@ extern Rank& rank;
 extern const Var x, y;
 }  // namespace model_h
 
+namespace loop_rule_h {
+extern const AdamOptions options;
+}
+
 namespace optimizer_h {
 extern const Trainable& model;
-extern const nn::LrSchedule schedule;
+extern const Trainable& classifier;
 extern const Var loss;
+extern DataLoader& loader;
+extern const int epochs;
+extern Optimizer& sgd;
 }  // namespace optimizer_h
+
+namespace plateau_h {
+extern Optimizer& sgd;
+extern const Var loss;
+}  // namespace plateau_h
 
 namespace simulate_h {
 void Run(Rank& rank);
