@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fnv_hash.h"
 #include "base/status_error.h"
+#include "troupe/buffer_sync.h"
 #include "troupe/model_core.h"
 
 namespace troupe {
@@ -55,9 +56,11 @@ void CompareModels(Rank& rank, Group& group, nn::Module& module) {
   }
 }
 
-void BroadcastBuffers(Group& group, nn::Module& module) {
-  for (nn::Buffer* buffer : module.Buffers()) {
-    group.Broadcast(buffer->value, /*root=*/0);
+// Gives all ranks the parameters of rank 0, one range for each dtype.
+void BroadcastParameters(Group& group,
+                         const actors::ChunkParameters& parameters) {
+  for (int i = 0; i < parameters.num_arenas(); ++i) {
+    group.Broadcast(parameters.arena(i).values(), /*root=*/0);
   }
 }
 
@@ -74,20 +77,22 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
   CompareModels(rank(), group, module());
   core().Distribute(buckets, options.exact_mean);
   rank().ConnectLayers();
+  const auto buffers_sync =
+      std::make_shared<BufferSync>(group, rank().kernels(), module());
   if (options.init_sync) {
-    for (nn::Parameter* parameter : Parameters()) {
-      group.Broadcast(parameter->value, /*root=*/0);
-    }
-    BroadcastBuffers(group, module());
+    BroadcastParameters(group, core().engine().parameters());
+    buffers_sync->Broadcast(/*root=*/0);
   }
-  if (!options.broadcast_buffers || module().Buffers().empty()) return;
-  ModelCore* const core = &this->core();
-  core->set_before_forward([core, &group] {
-    const nn::Context& ctx = core->rank().context();
-    if (ctx.training() && core->rank().records() && core->synced()) {
-      BroadcastBuffers(group, core->module());
-    }
-  });
+  if (module().Buffers().empty()) return;
+  if (options.average_buffers) {
+    core().set_sync_buffers([buffers_sync](const ActiveRanks& active) {
+      buffers_sync->Average(active.first, active.self, active.all_per_active);
+    });
+  } else if (options.broadcast_buffers) {
+    core().set_sync_buffers([buffers_sync](const ActiveRanks& active) {
+      buffers_sync->Broadcast(active.first);
+    });
+  }
 }
 
 DistributedDataParallel::Unsynced::Unsynced(ModelCore& core)

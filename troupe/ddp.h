@@ -39,8 +39,12 @@ struct DDPOptions {
   // Limit of the first bucket, so that the first reduction begins soon.
   double first_bucket_mb = 1;
   // Whether a forward of a training begins with rank 0's buffers (running
-  // statistics) on all ranks.
+  // statistics) on all ranks, if its backward reduces gradients. Otherwise
+  // every rank keeps its own.
   bool broadcast_buffers = true;
+  // Whether it begins with their averages over the ranks instead: integers,
+  // which are counters, are still rank 0's. Overrides broadcast_buffers.
+  bool average_buffers = false;
   // Whether ranks begin with rank 0's parameters and buffers.
   bool init_sync = true;
   // Whether gradients are those of the mean over all ranks' targets, where

@@ -92,6 +92,11 @@ void ModelCore::Distribute(const pipeline::BucketOptions& buckets,
   distributed_ = true;
 }
 
+void ModelCore::BeforeForward(const Tensor&) {
+  if (!rank_.context().training() || !rank_.records()) return;
+  if (synced_) SyncBuffers();
+}
+
 void ModelCore::Attach(
     const std::function<std::unique_ptr<nn::Optimizer>()>& make) {
   base::OrThrow(engine_->AttachOptimizer(make));
@@ -174,7 +179,7 @@ absl::Status ModelCore::RunInline(comm::Communicator& comm,
 // --- Trainable ---
 
 Var Trainable::operator()(const Var& x) const {
-  core_->BeforeForward();
+  core_->BeforeForward(x);
   return core_->module()(x);
 }
 

@@ -28,6 +28,15 @@
 
 namespace troupe {
 
+// The ranks of a DDP that train on batches of their own: all, unless some have
+// ended under Join() (troupe/join.h).
+struct ActiveRanks {
+  int first = 0;  // the lowest of them, in the group along dp
+  // Number of all ranks over that of the active ones.
+  double all_per_active = 1;
+  bool self = true;  // whether this rank is one
+};
+
 class ModelCore : private actors::EngineHost, private actors::StrandWait {
  public:
   ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
@@ -45,13 +54,16 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   // Whether a backward reduces gradients.
   void set_synced(bool synced) { synced_ = synced; }
   bool synced() const { return synced_; }
-  // Called before each forward; null: nothing.
-  void set_before_forward(std::function<void()> call) {
-    before_forward_ = std::move(call);
+  // Sets what makes the replicas' buffers equal before a training forward whose
+  // backward is synced; null: nothing.
+  void set_sync_buffers(std::function<void(const ActiveRanks&)> sync) {
+    sync_buffers_ = std::move(sync);
   }
-  void BeforeForward() {
-    if (before_forward_) before_forward_();
+  void SyncBuffers() {
+    if (sync_buffers_) sync_buffers_(active_);
   }
+  // Called before each forward, with its input.
+  void BeforeForward(const Tensor& x);
 
   void Attach(const std::function<std::unique_ptr<nn::Optimizer>()>& make);
   absl::Status Backward(const nn::BackwardRoot& root);
@@ -92,7 +104,8 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   bool distributed_ = false;
   bool attached_ = false;
   bool synced_ = true;
-  std::function<void()> before_forward_;
+  std::function<void(const ActiveRanks&)> sync_buffers_;
+  ActiveRanks active_;
 };
 
 }  // namespace troupe

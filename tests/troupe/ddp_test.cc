@@ -271,6 +271,99 @@ TEST(DdpTest, BuffersAreThoseOfTheFirstRank) {
   }
 }
 
+// Returns on rank 0 the number of collectives that the group of two ranks has
+// had: that of a barrier which rank 1 has not reached yet.
+std::int64_t CollectivesOf(Rank& rank, Group& group) {
+  std::int64_t count = 0;
+  Var go = rank.Zeros({1});
+  if (rank.number() == 0) {
+    Work barrier = group.StartBarrier();
+    count = group.comm().Waits().at(0).collective;
+    rank.world().Send(go, /*to=*/1);
+    barrier.Wait();
+  } else {
+    rank.world().Recv(go, /*from=*/0);
+    group.Barrier();
+  }
+  return count;
+}
+
+struct ManyNorms : nn::Net {
+  nn::BatchNorm1d& a = Add<nn::BatchNorm1d>("a", 3);
+  nn::BatchNorm1d& b = Add<nn::BatchNorm1d>("b", 3);
+  nn::BatchNorm1d& c = Add<nn::BatchNorm1d>("c", 3);
+  nn::Linear& last = Add<nn::Linear>("last", 3, 2);
+  Var Forward(Var x) override { return last(c(b(a(x)))); }
+};
+
+// Buffers of one dtype are one collective, and so are parameters: here f32
+// parameters, f32 statistics, and i64 counters.
+TEST(DdpTest, OneCollectiveForEachDtype) {
+  for (const bool average : {false, true}) {
+    const Program program = [average](Rank& rank) {
+      auto model = rank.Make<ManyNorms>();
+      if (rank.number() == 1) {
+        for (const nn::Parameter* parameter : model.Parameters()) {
+          parameter->value.span<float>()[0] = 50;
+        }
+        for (const nn::Buffer* buffer : model.module().Buffers()) {
+          if (buffer->value.dtype() == DType::kF32) {
+            buffer->value.span<float>()[0] = 100;
+          } else {
+            buffer->value.span<std::int64_t>()[0] = 7;
+          }
+        }
+      }
+      DDPOptions options;
+      options.average_buffers = average;
+      DDP ddp(model, options);
+      Group& group = rank.Axis("dp");
+      const std::int64_t begun = CollectivesOf(rank, group);
+      // Layouts are compared, and rank 0's values sent.
+      EXPECT_EQ(begun, rank.number() == 0 ? 1 + 1 + 2 : 0);
+      for (const nn::Parameter* parameter : ddp.Parameters()) {
+        EXPECT_NE(parameter->value.span<float>()[0], 50) << parameter->name;
+      }
+      for (const nn::Buffer* buffer : ddp.module().Buffers()) {
+        if (buffer->value.dtype() == DType::kF32) {
+          EXPECT_NE(buffer->value.span<float>()[0], 100) << buffer->name;
+        } else {
+          EXPECT_EQ(buffer->value.span<std::int64_t>()[0], 0) << buffer->name;
+        }
+      }
+      ddp(rank.Randn({8, 3}));
+      // The barrier, and the buffers.
+      const std::int64_t ended = CollectivesOf(rank, group);
+      EXPECT_EQ(ended - begun, rank.number() == 0 ? 1 + 2 : 0);
+    };
+    const absl::Status status = Spawn(program, Ranks(2));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+// Each rank begins a training forward with the averages of both.
+TEST(DdpTest, BuffersAreAveraged) {
+  const Program program = [](Rank& rank) {
+    auto model = rank.Make<Normed>();
+    DDPOptions options;
+    options.average_buffers = true;
+    DDP ddp(model, options);
+    const std::vector<nn::Buffer*> buffers = ddp.module().Buffers();
+    Tensor mean = buffers[0]->value, var = buffers[1]->value;
+    mean.span<float>()[0] = rank.number() == 0 ? 10 : 30;
+    var.span<float>()[2] = rank.number() == 0 ? 1 : 4;
+    Tensor batches = buffers[2]->value;
+    batches.span<std::int64_t>()[0] = rank.number() == 0 ? 5 : 9;
+    ddp(rank.Zeros({8, 3}));
+    // The batch of zeros has a weight of 0.1.
+    EXPECT_FLOAT_EQ(mean.span<float>()[0], 18);
+    EXPECT_FLOAT_EQ(var.span<float>()[2], 2.25);
+    EXPECT_EQ(batches.span<std::int64_t>()[0], 6);
+  };
+  const absl::Status status = Spawn(program, Ranks(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 // Synchronised norms over two ranks see the batch as a whole.
 TEST(DdpTest, SynchronisedNormsSeeAllRanks) {
   const auto trained = [](int ranks) {
