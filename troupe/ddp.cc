@@ -56,14 +56,6 @@ void CompareModels(Rank& rank, Group& group, nn::Module& module) {
   }
 }
 
-// Gives all ranks the parameters of rank 0, one range for each dtype.
-void BroadcastParameters(Group& group,
-                         const actors::ChunkParameters& parameters) {
-  for (int i = 0; i < parameters.num_arenas(); ++i) {
-    group.Broadcast(parameters.arena(i).values(), /*root=*/0);
-  }
-}
-
 }  // namespace
 
 DistributedDataParallel::DistributedDataParallel(const Trainable& model,
@@ -80,7 +72,7 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
   const auto buffers_sync =
       std::make_shared<BufferSync>(group, rank().kernels(), module());
   if (options.init_sync) {
-    BroadcastParameters(group, core().engine().parameters());
+    core().BroadcastParameters(/*root=*/0);
     buffers_sync->Broadcast(/*root=*/0);
   }
   if (module().Buffers().empty()) return;

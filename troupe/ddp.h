@@ -28,6 +28,7 @@
 
 #include <memory>
 
+#include "troupe/join.h"
 #include "troupe/model.h"
 
 namespace troupe {
@@ -72,6 +73,13 @@ class DistributedDataParallel : public Trainable {
     const bool synced_;
   };
   [[nodiscard]] Unsynced NoSync() const { return Unsynced(core()); }
+
+  // Returns the guard of a block in which ranks may have different numbers of
+  // batches (troupe/join.h).
+  [[nodiscard]] JoinGuard Join(const JoinOptions& options = {},
+                               CallPlace place = CallPlace::Here()) const {
+    return JoinGuard(*this, options, place);
+  }
 };
 using DDP = DistributedDataParallel;
 

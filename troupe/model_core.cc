@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_error.h"
+#include "nn/ops/arithmetic.h"
 #include "pipeline/mesh.h"
 #include "pipeline/parameter_plan.h"
 #include "pipeline/plan_groups.h"
@@ -92,8 +93,16 @@ void ModelCore::Distribute(const pipeline::BucketOptions& buckets,
   distributed_ = true;
 }
 
-void ModelCore::BeforeForward(const Tensor&) {
+void ModelCore::BroadcastParameters(int root) {
+  const actors::ChunkParameters& parameters = engine_->parameters();
+  for (int i = 0; i < parameters.num_arenas(); ++i) {
+    rank_.Axis("dp").Broadcast(parameters.arena(i).values(), root);
+  }
+}
+
+void ModelCore::BeforeForward(const Tensor& x) {
   if (!rank_.context().training() || !rank_.records()) return;
+  if (observer_ != nullptr) base::OrThrow(observer_->OnForward(x));
   if (synced_) SyncBuffers();
 }
 
@@ -106,12 +115,42 @@ void ModelCore::Attach(
 absl::Status ModelCore::Backward(const nn::BackwardRoot& root) {
   actors::LoopBackward backward;
   backward.tape = rank_.context().tape();
+  if (observer_ != nullptr) {
+    const absl::Status status = observer_->OnBackward();
+    if (!status.ok()) {
+      backward.tape->Reset();
+      return status;
+    }
+  }
+  discarded_ = false;
   backward.loss = root.tensor;
-  backward.scale = engine_->exact_mean() ? 1 : root.scale;
+  backward.scale = engine_->exact_mean() ? 1 : root.scale * gradient_factor_;
   backward.seed = root.seed;
+  if (root.seed.defined() && gradient_factor_ != 1) {
+    backward.seed =
+        nn::ops::Scale(rank_.context(), root.seed, gradient_factor_);
+    TROUPE_RETURN_IF_ERROR(rank_.context().status());
+  }
   backward.synced = synced_;
   const actors::CallNote::Scope call(rank_.strand().call(), "Backward", {});
   return engine_->Backward(backward);
+}
+
+void ModelCore::Step(const CallPlace& place, std::optional<double> rate) {
+  const actors::CallNote::Scope call(rank_.strand().call(), "Step", place);
+  if (use_rate_) last_rate_ = use_rate_(rate);
+  const absl::Status status = engine_->Step();
+  if (!status.ok()) {
+    throw base::StatusError(absl::Status(
+        status.code(),
+        absl::StrCat(actors::CallText("Step", place), ": ", status.message())));
+  }
+  rank_.BeginStep();
+}
+
+void ModelCore::ZeroGrad() {
+  base::OrThrow(engine_->ZeroGrad());
+  discarded_ = true;
 }
 
 // --- EngineHost ---

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,6 +40,16 @@ struct ActiveRanks {
 
 class ModelCore : private actors::EngineHost, private actors::StrandWait {
  public:
+  // Receives the calls of a loop before they are made (Join() in
+  // troupe/join.h).
+  class CallObserver {
+   public:
+    virtual ~CallObserver() = default;
+    // Called before a training forward of `x` that records. An error ends it.
+    virtual absl::Status OnForward(const Tensor& x) = 0;
+    virtual absl::Status OnBackward() = 0;
+  };
+
   ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
   ~ModelCore() override;
 
@@ -65,8 +76,33 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   // Called before each forward, with its input.
   void BeforeForward(const Tensor& x);
 
+  // `observer` outlives its calls; null: none.
+  void set_observer(CallObserver* observer) { observer_ = observer; }
+  bool observed() const { return observer_ != nullptr; }
+  void set_active(const ActiveRanks& active) { active_ = active; }
+  const ActiveRanks& active() const { return active_; }
+  // Gives all ranks along dp the parameters of rank `root` of these, as one
+  // range for each dtype.
+  void BroadcastParameters(int root);
+  // Sets what the gradients of later backwards are multiplied by.
+  void set_gradient_factor(double factor) { gradient_factor_ = factor; }
+
+  // Takes a function that sets the rate of the step to come, to the given one
+  // or that of the optimizer, and returns it.
+  void set_use_rate(std::function<double(std::optional<double> rate)> use) {
+    use_rate_ = std::move(use);
+  }
+  // Rate of the last Step().
+  double last_rate() const { return last_rate_; }
   void Attach(const std::function<std::unique_ptr<nn::Optimizer>()>& make);
+  bool attached() const { return attached_; }
   absl::Status Backward(const nn::BackwardRoot& root);
+  // The calls of an optimizer. With `rate` the step has that learning rate, and
+  // not the optimizer's next one.
+  void Step(const CallPlace& place, std::optional<double> rate = std::nullopt);
+  void ZeroGrad();
+  // Whether ZeroGrad() was called since the last backward.
+  bool discarded() const { return discarded_; }
 
  private:
   // A collective that was started and has not ended.
@@ -104,8 +140,13 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   bool distributed_ = false;
   bool attached_ = false;
   bool synced_ = true;
+  std::function<double(std::optional<double> rate)> use_rate_;
+  double last_rate_ = 0;
   std::function<void(const ActiveRanks&)> sync_buffers_;
   ActiveRanks active_;
+  CallObserver* observer_ = nullptr;
+  double gradient_factor_ = 1;
+  bool discarded_ = false;
 };
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -48,6 +49,15 @@ double CheckedRate(double lr, absl::string_view what) {
   Refuse(absl::StrCat(what, " is at least 0 and finite, not ", lr));
 }
 
+// Returns the rate of the model's next step.
+double RateOf(const LoopRule& rule, const LoopSettings& settings,
+              ModelCore& core) {
+  const std::int64_t step = core.engine().step();
+  return CheckedRate(rule.LearningRate(step),
+                     absl::StrCat("the scheduled learning rate of step ",
+                                  settings.steps_before + step));
+}
+
 nn::StepPosition DrawsOf(Rank& rank) {
   return rank.context().random().value_or(nn::StepPosition());
 }
@@ -67,31 +77,25 @@ Optimizer::Optimizer(
     return rule;
   });
   settings_->base_lr = rules_[0]->LearningRate(/*step=*/0);
+  // The model may outlive this object, and so may its settings and rules.
+  ModelCore* const core = &model_.core();
+  core->set_use_rate([core, settings = settings_, rule = rules_[0]](
+                         std::optional<double> rate) {
+    settings->lr = rate.has_value() ? *rate : RateOf(*rule, *settings, *core);
+    return settings->lr;
+  });
 }
 
-void Optimizer::ZeroGrad() { base::OrThrow(model_.core().engine().ZeroGrad()); }
+void Optimizer::ZeroGrad() { model_.core().ZeroGrad(); }
 
-void Optimizer::Step(CallPlace place) {
-  Rank& rank = model_.rank();
-  settings_->lr = lr();
-  const actors::CallNote::Scope call(rank.strand().call(), "Step", place);
-  const absl::Status status = model_.core().engine().Step();
-  if (!status.ok()) {
-    throw base::StatusError(absl::Status(
-        status.code(),
-        absl::StrCat(actors::CallText("Step", place), ": ", status.message())));
-  }
-  rank.BeginStep();
-}
+void Optimizer::Step(CallPlace place) { model_.core().Step(place); }
 
 std::int64_t Optimizer::steps() const {
   return settings_->steps_before + model_.core().engine().step();
 }
 
 double Optimizer::lr() const {
-  return CheckedRate(
-      rules_[0]->LearningRate(model_.core().engine().step()),
-      absl::StrCat("the scheduled learning rate of step ", steps()));
+  return RateOf(*rules_[0], *settings_, model_.core());
 }
 
 void Optimizer::set_lr(double lr) {

@@ -39,6 +39,11 @@ void Rank::RemoveModel(ModelCore* model) {
                 models_.end());
 }
 
+bool Rank::joins() const {
+  return std::any_of(models_.begin(), models_.end(),
+                     [](const ModelCore* model) { return model->observed(); });
+}
+
 absl::StatusOr<bool> Rank::Backward(nn::Context& ctx,
                                     const nn::BackwardRoot& root) {
   const auto& used = ctx.tape()->parameters();

@@ -142,6 +142,8 @@ class Rank : public nn::ContextOwner {
   // parameters it uses.
   void AddModel(ModelCore* model) { models_.push_back(model); }
   void RemoveModel(ModelCore* model);
+  // Whether a model is under Join() (troupe/join.h).
+  bool joins() const;
   absl::StatusOr<bool> Backward(nn::Context& ctx,
                                 const nn::BackwardRoot& root) override;
   // Gives layers the collectives of the axis dp, for synchronised norms.

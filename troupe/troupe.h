@@ -23,6 +23,7 @@
 #include "nn/modules/sequential.h"
 #include "troupe/ddp.h"
 #include "troupe/group.h"
+#include "troupe/join.h"
 #include "troupe/loader.h"
 #include "troupe/model.h"
 #include "troupe/optimizer.h"

@@ -137,6 +137,41 @@ TEST(ProcessesTest, DdpHasTheBitsOfThreads) {
   EXPECT_EQ(processes, threads);
 }
 
+// So has one whose ranks have different numbers of batches: rank 2, which has a
+// process of its own, has none.
+TEST(ProcessesTest, UnevenBatchesHaveTheBitsOfThreads) {
+  const auto loop = [](std::vector<float>* values) {
+    return [values](Rank& rank) {
+      auto model = rank.Place(nn::MakeMlp({10, 32, 5}, {}));
+      DDP ddp(model);
+      Sgd sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9});
+      {
+        auto joined = ddp.Join();
+        for (int step = 0; step < 4 - 2 * rank.number(); ++step) {
+          sgd.ZeroGrad();
+          nn::MeanSquaredError(ddp(rank.Randn({8, 10})), rank.Randn({8, 5}))
+              .Backward();
+          sgd.Step();
+        }
+      }
+      EXPECT_EQ(sgd.steps(), 4);
+      for (const nn::Parameter* parameter : ddp.Parameters()) {
+        const Var all = rank.world().AllGather(parameter->value);
+        if (rank.number() != 0) continue;
+        values->insert(values->end(), all.tensor().data<float>(),
+                       all.tensor().data<float>() + all.numel());
+      }
+    };
+  };
+  std::vector<float> threads, processes;
+  SpawnOptions options;
+  options.ranks = 3;
+  ASSERT_TRUE(Spawn(loop(&threads), options).ok());
+  EXPECT_THAT(Messages(RunIn({2, 1}, loop(&processes))), Each(""));
+  EXPECT_FALSE(threads.empty());
+  EXPECT_EQ(processes, threads);
+}
+
 // A process whose ranks have returned stays for the others.
 TEST(ProcessesTest, RanksReturnOneAfterTheOther) {
   const std::vector<absl::Status> results = RunIn({1, 2}, [](Rank& rank) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/file_system.h"
 #include "data/dataset.h"
@@ -63,6 +64,12 @@ extern Rank& rank;
 extern DataLoader& loader;
 extern const Var x, y;
 }  // namespace ddp_h
+
+namespace join_h {
+extern const DDP& ddp;
+extern const std::vector<Var> inputs;
+extern const Var y;
+}  // namespace join_h
 
 namespace model_h {
 extern Rank& rank;

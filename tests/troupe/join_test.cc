@@ -1,0 +1,443 @@
+// Ranks with different numbers of batches: beside PyTorch, with synchronised
+// norms, accumulated gradients and buffers; in threads and under seeds.
+
+#include "troupe/join.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/modules/batch_norm.h"
+#include "tests/golden/golden_file.h"
+#include "troupe/simulate.h"
+#include "troupe/troupe.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+SpawnOptions Ranks(int ranks) {
+  SpawnOptions options;
+  options.ranks = ranks;
+  return options;
+}
+
+// Fails if the ranks differ in a parameter or buffer, or have made other
+// numbers of steps.
+void ExpectEqualReplicas(Rank& rank, const DDP& ddp, const Optimizer& optimizer,
+                         std::int64_t steps) {
+  EXPECT_EQ(optimizer.steps(), steps) << "rank " << rank.number();
+  const auto compare = [&rank](const std::string& name, const Tensor& value) {
+    const Var all = rank.world().AllGather(value);
+    const float* const values = all.tensor().data<float>();
+    for (std::int64_t i = 0; i < all.numel(); ++i) {
+      ASSERT_TRUE(std::isfinite(values[i])) << name << "[" << i << "]";
+      ASSERT_EQ(values[i], values[i % value.numel()])
+          << name << "[" << i << "]";
+    }
+  };
+  for (const nn::Parameter* parameter : ddp.Parameters()) {
+    compare(parameter->name, parameter->value);
+  }
+  for (const nn::Buffer* buffer : ddp.module().Buffers()) {
+    if (buffer->value.dtype() == DType::kF32) {
+      compare(buffer->name, buffer->value);
+    }
+  }
+}
+
+std::vector<float> ValuesOf(const DDP& ddp) {
+  std::vector<float> values;
+  for (const nn::Parameter* parameter : ddp.Parameters()) {
+    const auto span = parameter->value.span<float>();
+    values.insert(values.end(), span.begin(), span.end());
+  }
+  return values;
+}
+
+void Fill(const Tensor& tensor, const std::string& name, double scale) {
+  const std::vector<double> values =
+      nn::GoldenInput(name, tensor.numel(), scale);
+  std::copy(values.begin(), values.end(), tensor.data<float>());
+}
+
+// --- PyTorch's join (tools/golden/make_join.py) ---
+
+struct Small : nn::Net {
+  nn::Linear& fc1 = Add<nn::Linear>("fc1", 4, 6);
+  nn::Linear& fc2 = Add<nn::Linear>("fc2", 6, 3);
+  Var Forward(Var x) override { return fc2(fc1(x).Tanh()); }
+};
+
+constexpr int kBatches[] = {3, 5};
+
+// Trains on 3 and 5 batches. `late`: ZeroGrad() comes behind the forward.
+Program UnevenLoop(const std::string& rule, const JoinOptions& options,
+                   bool late, std::vector<float>* values) {
+  return [=](Rank& rank) {
+    auto model = rank.Make<Small>();
+    for (const nn::Parameter* parameter : model.Parameters()) {
+      Fill(parameter->value, "join/" + parameter->name, 0.5);
+    }
+    DDPOptions ddp_options;
+    ddp_options.first_bucket_mb = ddp_options.bucket_cap_mb = 0.0001;
+    DDP ddp(model, ddp_options);
+    std::optional<Optimizer> optimizer;
+    if (rule == "sgd") {
+      optimizer.emplace(Sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9}));
+    } else {
+      AdamOptions adamw = nn::AdamWDefaults();
+      adamw.lr = 0.05;
+      adamw.weight_decay = 0.125;
+      optimizer.emplace(Adam(ddp, adamw));
+    }
+    {
+      auto joined = ddp.Join(options);
+      for (int i = 0; i < kBatches[rank.number()]; ++i) {
+        const Var x = rank.Zeros({4, 4}), y = rank.Zeros({4, 3});
+        Fill(x, absl::StrCat("join/x", rank.number(), ".", i), 1);
+        Fill(y, absl::StrCat("join/y", rank.number(), ".", i), 1);
+        if (!late) optimizer->ZeroGrad();
+        const Var loss = nn::MeanSquaredError(ddp(x), y);
+        if (late) optimizer->ZeroGrad();
+        loss.Backward();
+        optimizer->Step();
+      }
+    }
+    ExpectEqualReplicas(rank, ddp, *optimizer, /*steps=*/5);
+    if (rank.number() == 0) *values = ValuesOf(ddp);
+  };
+}
+
+TEST(JoinTest, UnevenBatchesTrainAsInPyTorch) {
+  const nn::GoldenFile golden = *nn::GoldenFile::Open("join_f32");
+  for (const std::string rule : {"sgd", "adamw"}) {
+    for (const bool initial : {true, false}) {
+      JoinOptions options;
+      options.divide_by_initial_world_size = initial;
+      std::vector<double> expected;
+      for (const char* name :
+           {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}) {
+        const std::vector<double> part = golden.Values(
+            absl::StrCat(rule, initial ? "/initial/" : "/joined/", name));
+        expected.insert(expected.end(), part.begin(), part.end());
+      }
+      for (const bool late : {false, true}) {
+        std::vector<float> values;
+        const absl::Status status =
+            Spawn(UnevenLoop(rule, options, late, &values), Ranks(2));
+        ASSERT_TRUE(status.ok()) << status;
+        ASSERT_EQ(values.size(), expected.size());
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          EXPECT_NEAR(values[i], expected[i], 2e-6)
+              << rule << ", initial " << initial << ", late " << late << ", "
+              << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(JoinTest, SeedsChangeNoBit) {
+  std::vector<float> threads;
+  ASSERT_TRUE(Spawn(UnevenLoop("sgd", {}, false, &threads), Ranks(2)).ok());
+  ASSERT_FALSE(threads.empty());
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<float> values;
+    const SimulatedRun run =
+        Simulate(UnevenLoop("sgd", {}, /*late=*/seed % 2 == 1, &values),
+                 Ranks(2), {seed});
+    ASSERT_TRUE(run.status.ok()) << run.status;
+    EXPECT_EQ(values, threads) << "seed " << seed;
+  }
+}
+
+// --- Other models and loops ---
+
+struct Normed : nn::Net {
+  nn::BatchNorm1d& norm = Add<nn::BatchNorm1d>("norm", 3);
+  nn::Linear& last = Add<nn::Linear>("last", 3, 2);
+  Var Forward(Var x) override { return last(norm(x)); }
+};
+
+// Rows [begin, begin + rows) of step `step`.
+Var RowsOf(Rank& rank, int step, int begin, int rows) {
+  Var x = rank.Zeros({rows, 3});
+  for (int i = 0; i < 3 * rows; ++i) {
+    x.tensor().data<float>()[i] = (7 * (3 * begin + i) + 5 * step) % 11 - 5;
+  }
+  return x;
+}
+
+// With exact_mean, two ranks of 3 and 5 batches are one rank whose first three
+// batches have the rows of both; the norms see them together, too.
+TEST(JoinTest, SynchronisedNormsAndExactMeansAreThoseOfOneRank) {
+  const auto trained = [](int ranks) {
+    std::vector<float> values;
+    const Program program = [&](Rank& rank) {
+      auto model =
+          rank.Place(nn::ConvertSyncBatchNorm(std::make_unique<Normed>()));
+      DDPOptions options;
+      options.exact_mean = true;
+      DDP ddp(model, options);
+      Sgd sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9});
+      {
+        auto joined = ddp.Join();
+        for (int step = 0; step < 5; ++step) {
+          if (rank.size() == 2 && step == kBatches[rank.number()]) break;
+          // Rank 1 of two has rows 0 to 3, rank 0 the next two, while it lasts.
+          const bool second = rank.size() == 2 && rank.number() == 0;
+          const int rows = second ? 2 : rank.size() == 1 && step < 3 ? 6 : 4;
+          sgd.ZeroGrad();
+          nn::MeanSquaredError(ddp(RowsOf(rank, step, second ? 4 : 0, rows)),
+                               rank.Ones({rows, 2}))
+              .Backward();
+          sgd.Step();
+        }
+      }
+      ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/5);
+      if (rank.number() != 0) return;
+      values = ValuesOf(ddp);
+      const auto mean = ddp.module().Buffers()[0]->value.span<float>();
+      values.insert(values.end(), mean.begin(), mean.end());
+    };
+    const absl::Status status = Spawn(program, Ranks(ranks));
+    EXPECT_TRUE(status.ok()) << status;
+    return values;
+  };
+  const std::vector<float> one = trained(1), two = trained(2);
+  ASSERT_FALSE(one.empty());
+  ASSERT_EQ(one.size(), two.size());
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    EXPECT_NEAR(one[i], two[i], 1e-5) << i;
+  }
+}
+
+// A rank without any batch has the shapes from its peers, and their buffers.
+TEST(JoinTest, ARankMayHaveNoBatch) {
+  for (const bool average : {false, true}) {
+    const Program program = [average](Rank& rank) {
+      auto model = rank.Make<Normed>();
+      DDPOptions options;
+      options.average_buffers = average;
+      DDP ddp(model, options);
+      Adam adam(ddp, nn::AdamWDefaults());
+      {
+        auto joined = ddp.Join();
+        for (int i = 0; i < 2 * rank.number(); ++i) {
+          adam.ZeroGrad();
+          nn::MeanSquaredError(ddp(rank.Randn({8, 3})), rank.Ones({8, 2}))
+              .Backward();
+          adam.Step();
+        }
+      }
+      ExpectEqualReplicas(rank, ddp, adam, /*steps=*/4);
+      const Tensor batches = ddp.module().Buffers()[2]->value;
+      // Counters are those of the lowest rank that trains.
+      EXPECT_EQ(batches.data<std::int64_t>()[0], 4);
+    };
+    const absl::Status status = Spawn(program, Ranks(3));
+    EXPECT_TRUE(status.ok()) << status;
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const SimulatedRun run = Simulate(program, Ranks(3), {seed});
+      EXPECT_TRUE(run.status.ok()) << run.status;
+    }
+  }
+}
+
+// Without a batch on any rank, nothing happens.
+TEST(JoinTest, AllRanksMayHaveNoBatch) {
+  const Program program = [](Rank& rank) {
+    auto model = rank.Make<Normed>();
+    DDP ddp(model);
+    Sgd sgd(ddp, {/*lr=*/0.1});
+    { auto joined = ddp.Join(); }
+    ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/0);
+    auto again = ddp.Join();
+  };
+  const absl::Status status = Spawn(program, Ranks(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+// Two micro-batches a step, of which the first reduces nothing; gradients are
+// those of one batch of both. Rank 0 has one step, rank 1 three.
+TEST(JoinTest, GradientsAddUpUnderNoSync) {
+  const auto trained = [](bool parts) {
+    std::vector<float> values;
+    const Program program = [&values, parts](Rank& rank) {
+      auto model = rank.Make<Small>();
+      DDP ddp(model);
+      Sgd sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9});
+      {
+        auto joined = ddp.Join();
+        for (int i = 0; i <= 2 * rank.number(); ++i) {
+          Var x = rank.Zeros({4, 4}), y = rank.Ones({4, 3});
+          Fill(x, absl::StrCat("join/x", rank.number(), ".", i), 1);
+          sgd.ZeroGrad();
+          if (parts) {
+            {
+              auto unsynced = ddp.NoSync();
+              (nn::MeanSquaredError(ddp(x.Slice(0, 2)), y.Slice(0, 2)) / 2)
+                  .Backward();
+            }
+            (nn::MeanSquaredError(ddp(x.Slice(2, 4)), y.Slice(2, 4)) / 2)
+                .Backward();
+          } else {
+            nn::MeanSquaredError(ddp(x), y).Backward();
+          }
+          sgd.Step();
+        }
+      }
+      ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/3);
+      if (rank.number() == 0) values = ValuesOf(ddp);
+    };
+    const absl::Status status = Spawn(program, Ranks(2));
+    EXPECT_TRUE(status.ok()) << status;
+    return values;
+  };
+  const std::vector<float> whole = trained(false), parts = trained(true);
+  ASSERT_FALSE(whole.empty());
+  ASSERT_EQ(whole.size(), parts.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(whole[i], parts[i], 1e-6) << i;
+  }
+}
+
+// The gradients of one element, too, are divided by the ranks that train.
+TEST(JoinTest, ElementsAreDividedByTheRanksThatTrain) {
+  const Program program = [](Rank& rank) {
+    auto model = rank.Make<nn::Linear>(1, 1);
+    DDP ddp(model);
+    Sgd sgd(ddp, {/*lr=*/1});
+    const Tensor weight = ddp.Parameters()[0]->value;
+    const float before = weight.data<float>()[0];
+    {
+      JoinOptions options;
+      options.divide_by_initial_world_size = false;
+      auto joined = ddp.Join(options);
+      for (int i = 0; i < rank.number(); ++i) {
+        sgd.ZeroGrad();
+        nn::Sum(ddp(rank.Full({1, 1}, 3))).Backward();
+        sgd.Step();
+      }
+    }
+    EXPECT_FLOAT_EQ(weight.data<float>()[0], before - 3);
+  };
+  const absl::Status status = Spawn(program, Ranks(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+// Without an optimizer, a rank that has ended gets the parameters of the last
+// one.
+TEST(JoinTest, ChangesByHandAreThoseOfTheLastRank) {
+  const Program program = [](Rank& rank) {
+    auto model = rank.Make<nn::Linear>(1, 1);
+    DDP ddp(model);
+    const Tensor weight = ddp.Parameters()[0]->value;
+    const float before = weight.data<float>()[0];
+    {
+      auto joined = ddp.Join();
+      for (int i = 0; i < 1 + 2 * rank.number(); ++i) {
+        nn::Sum(ddp(rank.Full({1, 1}, 4))).Backward();
+        weight.data<float>()[0] += 1;
+      }
+    }
+    EXPECT_FLOAT_EQ(weight.data<float>()[0], before + 3);
+  };
+  const absl::Status status = Spawn(program, Ranks(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+// --- Errors ---
+
+TEST(JoinTest, EarlyTerminationThrowsOnAllRanks) {
+  const Program program = [](Rank& rank) {
+    auto model = rank.Make<Small>();
+    DDP ddp(model);
+    Sgd sgd(ddp, {/*lr=*/0.1});
+    int batches = 0;
+    const absl::Status status = base::Try([&] {
+      JoinOptions options;
+      options.throw_on_early_termination = true;
+      auto joined = ddp.Join(options);
+      for (; batches < kBatches[rank.number()]; ++batches) {
+        sgd.ZeroGrad();
+        nn::MeanSquaredError(ddp(rank.Randn({4, 4})), rank.Ones({4, 3}))
+            .Backward();
+        sgd.Step();
+      }
+    });
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 0 has no more batches"));
+    EXPECT_EQ(batches, 3);
+    ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/3);
+  };
+  const absl::Status status = Spawn(program, Ranks(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(JoinTest, WrongUseIsNamed) {
+  const auto error = [](const Program& program) {
+    return std::string(Spawn(program, Ranks(2)).message());
+  };
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Small>();
+                Sgd sgd(model, {/*lr=*/0.1});
+                JoinGuard joined(model);
+              }),
+              AllOf(HasSubstr("Join() at join_test.cc:"),
+                    HasSubstr("the model has no DDP")));
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Small>();
+                DDP ddp(model);
+                Sgd sgd(ddp, {/*lr=*/0.1});
+                auto joined = ddp.Join();
+                auto again = ddp.Join();
+              }),
+              HasSubstr("another Join() holds"));
+  // A rank leaves out the backward of one batch.
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Small>();
+                DDP ddp(model);
+                Sgd sgd(ddp, {/*lr=*/0.1});
+                auto joined = ddp.Join();
+                const Var y = ddp(rank.Ones({2, 4}));
+                if (rank.number() == 1) ddp(rank.Ones({2, 4}));
+                nn::MeanSquaredError(y, rank.Ones({2, 3})).Backward();
+                sgd.Step();
+              }),
+              HasSubstr("rank 0 is at a backward after 0 steps, rank 1 is at a "
+                        "forward after 0 steps"));
+}
+
+// A rank that returns early fails its peers as without the guard.
+TEST(JoinTest, ADisabledGuardDoesNothing) {
+  const absl::Status status = Spawn(
+      [](Rank& rank) {
+        auto model = rank.Make<Small>();
+        DDP ddp(model);
+        Sgd sgd(ddp, {/*lr=*/0.1});
+        JoinOptions options;
+        options.enable = false;
+        auto joined = ddp.Join(options);
+        if (rank.number() == 1) return;
+        nn::MeanSquaredError(ddp(rank.Ones({2, 4})), rank.Ones({2, 3}))
+            .Backward();
+        sgd.Step();
+      },
+      Ranks(2));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has returned"));
+}
+
+}  // namespace
+}  // namespace troupe
