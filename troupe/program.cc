@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/launchers/cluster_from_environment.h"
+#include "actors/launchers/self_launch.h"
 #include "actors/program/run_program.h"
 #include "base/check.h"
 #include "nn/kernels/open_kernels.h"
@@ -27,6 +28,16 @@ absl::Status CheckOptions(const SpawnOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("SpawnOptions.threads_per_rank is at least 1, not ",
                      options.threads_per_rank));
+  }
+  if (options.processes < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "SpawnOptions.processes is at least 1, not ", options.processes));
+  }
+  if (options.processes > 1 && options.cluster.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("SpawnOptions.processes is ", options.processes,
+                     " where SpawnOptions.cluster says which of the processes "
+                     "this is; leave one of them out"));
   }
   return absl::OkStatus();
 }
@@ -58,9 +69,23 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
 }
 
 absl::Status Spawn(const Program& program, const SpawnOptions& options) {
-  TROUPE_ASSIGN_OR_RETURN(const actors::ProgramSpec spec,
+  TROUPE_ASSIGN_OR_RETURN(actors::ProgramSpec spec,
                           ProgramSpecOf(program, options));
-  return actors::RunProgram(spec);
+  if (options.processes == 1) return actors::RunProgram(spec);
+  TROUPE_RETURN_IF_ERROR(actors::CheckProgram(spec));
+  TROUPE_ASSIGN_OR_RETURN(
+      actors::SelfLaunch launch,
+      actors::SelfLaunch::Begin(options.processes, options.ranks));
+  switch (launch.part()) {
+    case actors::SelfLaunch::Part::kStarter:
+      return launch.RunProcesses();
+    case actors::SelfLaunch::Part::kPast:
+      return absl::OkStatus();
+    case actors::SelfLaunch::Part::kMember:
+      break;
+  }
+  spec.cluster = launch.cluster();
+  launch.ReportAndExit(actors::RunProgram(spec));
 }
 
 absl::Status Spawn(const Program& program, int ranks) {
@@ -71,17 +96,22 @@ absl::Status Spawn(const Program& program, int ranks) {
 
 int Main(const Program& program, SpawnOptions options) {
   const auto run = [&]() -> absl::Status {
+    const bool joins = actors::SelfLaunch::IsExpected();
     TROUPE_ASSIGN_OR_RETURN(const actors::Placement placement,
                             actors::PlacementFromEnvironment());
     if (!placement.hint.empty() && placement.process == 0) {
       std::fprintf(stderr, "%s\n", placement.hint.c_str());
     }
+    const bool launched = placement.processes > 1 && !joins;
+    const int processes = launched ? placement.processes : options.processes;
     if (options.ranks == 0) {
-      options.ranks =
-          placement.processes * std::max(1, placement.ranks_per_process);
+      options.ranks = processes * std::max(1, placement.ranks_per_process);
     }
-    TROUPE_ASSIGN_OR_RETURN(options.cluster,
-                            actors::ClusterOf(placement, options.ranks));
+    if (launched) {
+      options.processes = 1;
+      TROUPE_ASSIGN_OR_RETURN(options.cluster,
+                              actors::ClusterOf(placement, options.ranks));
+    }
     return Spawn(program, options);
   };
   return ExitCode(run());

@@ -12,6 +12,21 @@
 // rank's Rank, groups or tensors. Main() starts the same program under any
 // launcher, in many processes.
 //
+// With SpawnOptions::processes above 1 the program starts itself again, so many
+// times, and the ranks are spread over these processes:
+//
+//   SpawnOptions options;
+//   options.ranks = 4;
+//   options.processes = 2;
+//   return ExitCode(Spawn(Run, options));
+//
+// Each of them runs main(), with the same arguments, up to the same call, joins
+// there, and ends with its ranks: what stands before the call runs in all
+// processes, what stands behind it in the first alone. What ranks write to
+// variables of the program remains in their process. Calls after the first
+// begin anew, and pass the earlier ones in the processes that they start.
+// actors/launchers/self_launch.h says more, also about signals.
+//
 // The simulator runs the same program in one thread (troupe/simulate.h).
 //
 // Errors: the program reports one by a base::StatusError (or any other
@@ -46,7 +61,10 @@ using base::Try;
 using Program = std::function<void(Rank& rank)>;
 
 struct SpawnOptions {
-  int ranks = 1;
+  int ranks = 1;  // number of those in all processes
+  // Number of processes; 1: this one. Main() under a launcher has those of the
+  // launcher instead.
+  int processes = 1;
   // Seed of initial values and random tensors.
   std::uint64_t seed = 0;
   // Limit on one wait for peers.
@@ -72,7 +90,7 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
 
 // Runs the program as the environment says (actors/launchers): by torchrun,
 // Slurm, Open MPI or `trainer launch --program=PATH` the ranks are spread over
-// the processes; otherwise all are in this one. options.ranks is the number of
+// the processes; otherwise it is as Spawn(). options.ranks is the number of
 // all; 0: one for each process. Returns the value of main().
 int Main(const Program& program, SpawnOptions options);
 

@@ -46,7 +46,7 @@ class LaunchCommandTest : public ::testing::Test {
     environment.push_back("PATH=/usr/bin:/bin");
     environment.push_back(nullptr);
     context_.environment = environment.data();
-    const absl::StatusOr<GroupEnd> end = Launch(*options, context_);
+    const absl::StatusOr<base::GroupEnd> end = Launch(*options, context_);
     if (!end.ok()) return std::string(end.status().message());
     EXPECT_EQ(end->exit_code, 0) << end->words;
     std::vector<std::string> lines =

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "tests/tools/terminal/fill_pipe.h"
+#include "tests/base/processes/fill_pipe.h"
 #include "tools/trainer/terminal/exit_codes.h"
 
 namespace troupe::tools {
@@ -64,7 +64,7 @@ TEST(LastWordsDeathTest, TheProcessEndsThoughNothingReadsThem) {
       {
         int ends[2];
         if (pipe(ends) != 0) std::_Exit(100);
-        FillPipe(ends[1]);
+        base::FillPipe(ends[1]);
         dup2(ends[1], STDERR_FILENO);
         SayLastWords();
         std::thread([] { throw 7; }).join();

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "tests/tools/terminal/fill_pipe.h"
+#include "tests/base/processes/fill_pipe.h"
 
 namespace troupe::tools {
 namespace {
@@ -44,7 +44,7 @@ TEST_F(OutputWriterTest, WaitsForASlowReader) {
 
 TEST_F(OutputWriterTest, AStopEndsAWriteThatWaits) {
   OutputWriter out(ends_[1], /*patience_ms_max=*/1);
-  FillPipe(ends_[1]);
+  base::FillPipe(ends_[1]);
   bool written = true;
   std::thread writer([&] { written = out.Write("lost\n"); });
   out.StopWaiting();
@@ -55,7 +55,7 @@ TEST_F(OutputWriterTest, AStopEndsAWriteThatWaits) {
 TEST_F(OutputWriterTest, WritesAgainOnceTheReaderReads) {
   OutputWriter out(ends_[1], /*patience_ms_max=*/1);
   out.StopWaiting();
-  const std::size_t filled = FillPipe(ends_[1]);
+  const std::size_t filled = base::FillPipe(ends_[1]);
   EXPECT_FALSE(out.Write("lost\n"));
   EXPECT_FALSE(out.Write("lost too\n"));
   EXPECT_EQ(Read(filled), std::string(filled, '.'));

@@ -11,7 +11,9 @@
 #include "actors/job.h"
 #include "actors/launchers/launchers.h"
 #include "actors/launchers/variables.h"
+#include "actors/program/run_program.h"
 #include "base/check.h"
+#include "base/processes/child_process.h"
 
 namespace troupe::actors::usage {
 
@@ -25,6 +27,15 @@ namespace foreign_launchers_h {
 extern const Variables environment;
 void Show(const std::string& name);
 }  // namespace foreign_launchers_h
+
+namespace local_launch_h {
+extern const Placement placement;
+extern base::ChildSpec child;
+}  // namespace local_launch_h
+
+namespace self_launch_h {
+extern ProgramSpec spec;
+}
 
 namespace half_launched_h {
 extern const Variables environment;

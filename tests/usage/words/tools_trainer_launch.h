@@ -4,8 +4,6 @@
 #ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_
 #define TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_
 
-#include <poll.h>
-
 #include <string>
 #include <vector>
 
@@ -26,18 +24,6 @@ extern const actors::Variables environment;
 
 namespace launch_command_h {
 extern const std::vector<std::string> arguments;
-}
-
-namespace process_group_h {
-extern const std::vector<std::string> command;
-}
-
-namespace reserved_port_h {
-void Show(int port);
-}
-
-namespace signal_queue_h {
-void Handle(int signal);
 }
 
 namespace cluster_setup_h {

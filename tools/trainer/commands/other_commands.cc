@@ -66,7 +66,7 @@ int StartProcesses(const LaunchOptions& options,
       context.rewrites_lines && options.output_dir.empty();
   launch.group.colored =
       launch.group.on_terminal && std::getenv("NO_COLOR") == nullptr;
-  const absl::StatusOr<GroupEnd> end = Launch(options, launch);
+  const absl::StatusOr<base::GroupEnd> end = Launch(options, launch);
   if (!end.ok()) return Fail(context, end.status());
   if (!end->words.empty()) {
     context.write_error(absl::StrCat("trainer: ", end->words, "\n"));

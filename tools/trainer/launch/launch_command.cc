@@ -1,27 +1,25 @@
 #include "tools/trainer/launch/launch_command.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "actors/launchers/launchers.h"
+#include "actors/launchers/local_launch.h"
 #include "actors/launchers/variables.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "base/file_system.h"
 #include "base/host_port.h"
+#include "base/processes/reserved_port.h"
 #include "base/tls/certificate_check.h"
-#include "base/tls/certificates.h"
 #include "tools/trainer/launch/core_shares.h"
 #include "tools/trainer/launch/find_program.h"
-#include "tools/trainer/launch/reserved_port.h"
 #include "tools/trainer/launch/start_words.h"
+#include "tools/trainer/terminal/exit_codes.h"
 
 namespace troupe::tools {
 namespace {
@@ -76,102 +74,23 @@ absl::StatusOr<Nodes> FindNodes(const LaunchOptions& options,
   return nodes;
 }
 
-// Open files with authority, certificate and key of a job on this node only.
-class JobCertificates {
- public:
-  JobCertificates() = default;
-  ~JobCertificates() {
-    for (int fd : fds_) close(fd);
-  }
-  JobCertificates(const JobCertificates&) = delete;
-  JobCertificates& operator=(const JobCertificates&) = delete;
-
-  absl::Status Make(absl::Time now) {
-    using base::tls::Authority;
-    base::tls::CertificateOptions options;
-    options.now = now;
-    options.validity = absl::Hours(24) * 365;  // a job may run that long
-    TROUPE_ASSIGN_OR_RETURN(const Authority authority,
-                            Authority::Make(options));
-    TROUPE_ASSIGN_OR_RETURN(const std::string authority_pem,
-                            authority.CertificatePem());
-    TROUPE_ASSIGN_OR_RETURN(
-        const base::tls::NodePem node,
-        authority.SignNode({"localhost", "127.0.0.1", "::1"}, options));
-    for (const auto& [name, pem] : {std::pair("authority.pem", authority_pem),
-                                    std::pair("node.pem", node.certificate),
-                                    std::pair("node.key", node.key)}) {
-      TROUPE_ASSIGN_OR_RETURN(const int fd, base::tls::OpenInMemory(name, pem));
-      fds_.push_back(fd);
-    }
-    return absl::OkStatus();
-  }
-  const std::vector<int>& fds() const { return fds_; }
-
- private:
-  std::vector<int> fds_;
-};
-
-// Returns the environment of a process: this one's, overridden by `set`.
-std::vector<std::string> EnvironmentWith(const char* const* environment,
-                                         const actors::Variables& set) {
-  std::vector<std::string> all;
-  for (; *environment != nullptr; ++environment) {
-    const std::string entry = *environment;
-    if (!set.Has(entry.substr(0, entry.find('=')))) all.push_back(entry);
-  }
-  for (const auto& [name, value] : set.values()) {
-    all.push_back(absl::StrCat(name, "=", value));
-  }
-  return all;
-}
-
-// Sets the variables that torchrun sets, for programs that know no others.
-void SetTorchVariables(const LaunchOptions& options, const Nodes& nodes,
-                       int local, actors::Variables& set) {
+// Returns the place of process `local` of this node.
+actors::Placement PlacementOf(const LaunchOptions& options, const Nodes& nodes,
+                              int local) {
   const int per_node = options.processes_per_node;
-  for (const auto& [name, number] :
-       {std::pair("RANK", nodes.node * per_node + local),
-        std::pair("WORLD_SIZE", nodes.nodes * per_node),
-        std::pair("LOCAL_RANK", local), std::pair("LOCAL_WORLD_SIZE", per_node),
-        std::pair("GROUP_RANK", nodes.node),
-        std::pair("GROUP_WORLD_SIZE", nodes.nodes)}) {
-    set.Set(name, absl::StrCat(number));
-  }
+  actors::Placement placement;
+  placement.process = nodes.node * per_node + local;
+  placement.processes = nodes.nodes * per_node;
+  placement.local_process = local;
+  placement.local_processes = per_node;
+  placement.node = nodes.node;
+  placement.nodes = nodes.nodes;
+  placement.ranks_per_process = options.ranks_per_process;
   const absl::StatusOr<base::HostPort> master =
       base::ParseHostPort(nodes.master);
   TROUPE_CHECK(master.ok(), "the address was checked, or made");
-  set.Set("MASTER_ADDR", master->host);
-  set.Set("MASTER_PORT", absl::StrCat(master->port));
-}
-
-actors::Variables VariablesOf(const LaunchOptions& options,
-                              const std::string& called_by, const Nodes& nodes,
-                              int local, const std::vector<int>& certificates) {
-  const int per_node = options.processes_per_node;
-  actors::Variables set;
-  for (const auto& [name, number] :
-       {std::pair(actors::kProcessVariable, nodes.node * per_node + local),
-        std::pair(actors::kProcessesVariable, nodes.nodes * per_node),
-        std::pair(actors::kLocalProcessVariable, local),
-        std::pair(actors::kLocalProcessesVariable, per_node),
-        std::pair(actors::kNodeVariable, nodes.node),
-        std::pair(actors::kNodesVariable, nodes.nodes)}) {
-    set.Set(name, absl::StrCat(number));
-  }
-  set.Set(actors::kMasterVariable, nodes.master);
-  set.Set(kLaunchedByVariable,
-          absl::StrCat(Quoted(called_by), " launch ", Quoted(options.words)));
-  if (options.ranks_per_process > 0) {
-    set.Set(actors::kRanksPerProcessVariable,
-            absl::StrCat(options.ranks_per_process));
-  }
-  if (!options.certs.empty()) set.Set(actors::kCertsVariable, options.certs);
-  if (!certificates.empty()) {
-    set.Set(actors::kCertFilesVariable, absl::StrJoin(certificates, ","));
-  }
-  if (!options.program.empty()) SetTorchVariables(options, nodes, local, set);
-  return set;
+  placement.master = *master;
+  return placement;
 }
 
 // Checks the certificates before any process is started. Another program may
@@ -195,29 +114,31 @@ absl::Status CheckCerts(const LaunchOptions& options, const Nodes& nodes,
 
 }  // namespace
 
-absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
-                                const LaunchContext& context) {
+absl::StatusOr<base::GroupEnd> Launch(const LaunchOptions& options,
+                                      const LaunchContext& context) {
   const actors::Variables environment =
       actors::ReadEnvironment(context.environment);
   TROUPE_ASSIGN_OR_RETURN(Nodes nodes, FindNodes(options, environment));
   LaunchOptions chosen = options;
   std::string program = context.program;
-  GroupOptions group = context.group;
+  base::GroupOptions group = context.group;
+  group.stopped_code = kExitStopped;
   if (!options.program.empty()) {
     TROUPE_ASSIGN_OR_RETURN(
         program, FindProgram(options.program, environment.Text("PATH")));
-    group.runs_trainer = false;
+    group.stopped_code.reset();
   }
   if (chosen.certs.empty())
     chosen.certs = environment.Text(actors::kCertsVariable);
   TROUPE_RETURN_IF_ERROR(CheckCerts(chosen, nodes, context.now));
-  JobCertificates certificates;
+  actors::JobCertificates certificates;
   if (chosen.certs.empty() && nodes.nodes == 1) {
     TROUPE_RETURN_IF_ERROR(certificates.Make(context.now));
   }
-  std::optional<ReservedPort> port;
+  std::optional<base::ReservedPort> port;
   if (nodes.master.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(ReservedPort reserved, ReservedPort::OnLoopback());
+    TROUPE_ASSIGN_OR_RETURN(base::ReservedPort reserved,
+                            base::ReservedPort::OnLoopback());
     nodes.master = absl::StrCat("127.0.0.1:", reserved.number());
     port.emplace(std::move(reserved));
   }
@@ -227,18 +148,25 @@ absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
   }
   const std::vector<std::vector<int>> cores =
       ShareCores(chosen.bind ? chosen.processes_per_node : 1);
-  std::vector<JobProcess> processes(
+  std::vector<base::JobProcess> processes(
       static_cast<std::size_t>(chosen.processes_per_node));
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    JobProcess& process = processes[i];
+    base::JobProcess& process = processes[i];
     const int local = static_cast<int>(i);
-    process.number = nodes.node * chosen.processes_per_node + local;
     process.child.command = {program};
     process.child.command.insert(process.child.command.end(),
                                  chosen.command.begin(), chosen.command.end());
-    process.child.environment = EnvironmentWith(
-        context.environment, VariablesOf(chosen, context.called_by, nodes,
-                                         local, certificates.fds()));
+    const actors::Placement placement = PlacementOf(chosen, nodes, local);
+    process.number = placement.process;
+    actors::Variables set = actors::LauncherVariables(placement);
+    set.Set(kLaunchedByVariable,
+            absl::StrCat(Quoted(context.called_by), " launch ",
+                         Quoted(chosen.words)));
+    if (!chosen.certs.empty()) set.Set(actors::kCertsVariable, chosen.certs);
+    certificates.AddTo(set);
+    if (!chosen.program.empty()) actors::AddTorchVariables(placement, set);
+    process.child.environment =
+        actors::EnvironmentWith(context.environment, set);
     process.child.kept_files = certificates.fds();
     if (chosen.bind) process.child.cores = cores[i];
     if (!chosen.output_dir.empty()) {
@@ -246,7 +174,7 @@ absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
           chosen.output_dir, absl::StrCat("process-", process.number, ".log"));
     }
   }
-  return RunProcesses(processes, group);
+  return base::RunProcesses(processes, group);
 }
 
 }  // namespace troupe::tools

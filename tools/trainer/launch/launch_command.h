@@ -6,7 +6,7 @@
 //   context.program = "/usr/bin/trainer";
 //   context.environment = environ;
 //   context.now = absl::Now();
-//   TROUPE_ASSIGN_OR_RETURN(GroupEnd end, Launch(options, context));
+//   TROUPE_ASSIGN_OR_RETURN(base::GroupEnd end, Launch(options, context));
 //   return end.exit_code;
 //
 // Under another launcher that starts one `trainer launch` on each node (srun,
@@ -20,7 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/trainer/launch/process_group.h"
+#include "base/processes/process_group.h"
 
 namespace troupe::tools {
 
@@ -53,15 +53,15 @@ struct LaunchContext {
   std::string called_by;  // path that this program was called by
   const char* const* environment = nullptr;
   absl::Time now;
-  GroupOptions group;
+  base::GroupOptions group;
 };
 
 // Runs the processes until the last has ended.
 //   kInvalidArgument: options and variables of other launchers contradict each
 //     other; LaunchOptions::program cannot be executed.
 //   Others: processes, files or certificates could not be made.
-absl::StatusOr<GroupEnd> Launch(const LaunchOptions& options,
-                                const LaunchContext& context);
+absl::StatusOr<base::GroupEnd> Launch(const LaunchOptions& options,
+                                      const LaunchContext& context);
 
 }  // namespace troupe::tools
 

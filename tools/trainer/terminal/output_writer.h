@@ -14,8 +14,6 @@
 #ifndef TOOLS_TRAINER_TERMINAL_OUTPUT_WRITER_H_
 #define TOOLS_TRAINER_TERMINAL_OUTPUT_WRITER_H_
 
-#include <sys/types.h>
-
 #include <atomic>
 
 #include "absl/base/thread_annotations.h"
@@ -27,12 +25,6 @@ namespace troupe::tools {
 // Time without progress after which output is dropped, once a stop was
 // requested.
 inline constexpr int kReaderPatienceMsMax = 1000;
-
-// Writes the beginning of `text` to `fd`, for which poll() has reported
-// POLLOUT. Returns what write() returns. Does not block on a pipe, even if
-// another process has filled it since the poll (with a kernel before 6.4 it
-// then does).
-ssize_t WriteReady(int fd, absl::string_view text);
 
 class OutputWriter {
  public:

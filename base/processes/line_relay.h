@@ -11,8 +11,8 @@
 //
 // Threads: one.
 
-#ifndef TOOLS_TRAINER_LAUNCH_LINE_RELAY_H_
-#define TOOLS_TRAINER_LAUNCH_LINE_RELAY_H_
+#ifndef BASE_PROCESSES_LINE_RELAY_H_
+#define BASE_PROCESSES_LINE_RELAY_H_
 
 #include <cstddef>
 #include <string>
@@ -20,7 +20,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 
 // A queue of text to write to a descriptor, which never blocks (WriteReady()).
 class OutputQueue {
@@ -75,6 +75,6 @@ inline constexpr std::size_t kLastLineBytesMax = 2000;
 // Returns "[1] ", in a colour that depends on the process.
 std::string MarkOf(int process, bool colored);
 
-}  // namespace troupe::tools
+}  // namespace troupe::base
 
-#endif  // TOOLS_TRAINER_LAUNCH_LINE_RELAY_H_
+#endif  // BASE_PROCESSES_LINE_RELAY_H_

@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/process_group.h"
+#include "base/processes/process_group.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,18 +17,21 @@
 #include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"
-#include "tests/tools/terminal/fill_pipe.h"
-#include "tools/trainer/terminal/exit_codes.h"
+#include "tests/base/processes/fill_pipe.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 namespace {
+
+// Exit code of processes that stopped as they were asked to.
+constexpr int kStopped = 3;
 
 // Children are shell scripts. Each has a named pipe as file 7, which stays
 // empty unless another child writes to it.
 class ProcessGroupTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = base::FreshPath();
+    options_.stopped_code = kStopped;
+    root_ = FreshPath();
     ASSERT_TRUE(files_.CreateFolder(root_).ok());
     for (int i = 0; i < 2; ++i) ASSERT_EQ(mkfifo(Fifo(i).c_str(), 0600), 0);
     options_.out = open((root_ + "/out").c_str(), O_RDWR | O_CREAT, 0600);
@@ -67,7 +70,7 @@ class ProcessGroupTest : public ::testing::Test {
   std::string Out() { return *ReadWholeFile(files_, root_ + "/out", 1 << 20); }
   std::string Err() { return *ReadWholeFile(files_, root_ + "/err", 1 << 20); }
 
-  base::PosixFileSystem files_;
+  PosixFileSystem files_;
   std::string root_;
   std::vector<JobProcess> processes_;
   GroupOptions options_;
@@ -76,9 +79,35 @@ class ProcessGroupTest : public ::testing::Test {
 // Script that waits and handles signals.
 constexpr char kWait[] = "while :; do read line <&7; done";
 
-// 3 is kExitStopped, of the trainer.
+// A process that ends with code 0 has failed if its work is not complete.
+TEST_F(ProcessGroupTest, IncompleteWorkIsAFailure) {
+  options_.stopped_code.reset();
+  options_.patience = absl::ZeroDuration();
+  Add(kWait);
+  Add("echo go away >&2");
+  processes_[1].is_complete = [] { return false; };
+  const absl::StatusOr<GroupEnd> end = RunProcesses(processes_, options_);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->exit_code, 1);
+  EXPECT_EQ(end->first_failure, 1);
+  EXPECT_EQ(end->first_status, 0);
+  EXPECT_TRUE(absl::StrContains(end->words, "with code 0: go away"))
+      << end->words;
+}
+
+TEST_F(ProcessGroupTest, LinesWithoutMarks) {
+  options_.marks_lines = false;
+  Add("echo zero");
+  Add("echo one; echo two >&2");
+  EXPECT_EQ(Run(), "0: ");
+  EXPECT_TRUE(absl::StrContains(Out(), "\none\n") ||
+              absl::StartsWith(Out(), "one\n"))
+      << Out();
+  EXPECT_EQ(Err(), "two\n");
+}
+
 TEST_F(ProcessGroupTest, AnotherProgramHasOneCodeOfSuccess) {
-  options_.runs_trainer = false;
+  options_.stopped_code.reset();
   Add("exit 0");
   Add("echo what >&2; exit 3");
   const std::string said = Run();
@@ -89,7 +118,7 @@ TEST_F(ProcessGroupTest, AnotherProgramHasOneCodeOfSuccess) {
 
 // Process 0 fails because process 1 ended without it.
 TEST_F(ProcessGroupTest, NamesWhoEndedBeforeTheFailure) {
-  options_.runs_trainer = false;
+  options_.stopped_code.reset();
   // It waits until process 1 has been reaped, and its id is free.
   Add("read other <&7; while kill -0 $other 2>/dev/null; do :; done; "
       "echo process 1 did not join >&2; exit 1");
@@ -101,7 +130,7 @@ TEST_F(ProcessGroupTest, NamesWhoEndedBeforeTheFailure) {
 
 // Process 0 ends when it reads that process 1 has ended.
 TEST_F(ProcessGroupTest, TellsThatAProcessEndedWhileOthersRun) {
-  options_.runs_trainer = false;
+  options_.stopped_code.reset();
   options_.patience = absl::Milliseconds(10);
   Add(absl::StrCat("while ! grep -q 'process 1 has ended' ", root_,
                    "/err; do :; done"));
@@ -397,4 +426,4 @@ TEST_F(ProcessGroupTest, OtherFilesAreNotTheChilds) {
 }
 
 }  // namespace
-}  // namespace troupe::tools
+}  // namespace troupe::base

@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/signal_queue.h"
+#include "base/processes/signal_queue.h"
 
 #include <errno.h>
 #include <sys/signalfd.h>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 
 absl::StatusOr<std::unique_ptr<SignalQueue>> SignalQueue::Start(
     const std::vector<int>& signals) {
@@ -46,4 +46,4 @@ std::vector<int> SignalQueue::Take() {
   return signals;
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::base

@@ -1,12 +1,12 @@
-#include "tools/trainer/launch/line_relay.h"
+#include "base/processes/line_relay.h"
 
 #include <errno.h>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "tools/trainer/terminal/output_writer.h"
+#include "base/processes/write_ready.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 namespace {
 
 constexpr char kClearLine[] = "\r\x1b[K";
@@ -68,4 +68,4 @@ std::string MarkOf(int process, bool colored) {
                       "]\x1b[0m ");
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::base

@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/reserved_port.h"
+#include "base/processes/reserved_port.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 namespace {
 
 TEST(ReservedPortTest, IsFreeForWhoAsksForItself) {
@@ -30,4 +30,4 @@ TEST(ReservedPortTest, IsFreeForWhoAsksForItself) {
 }
 
 }  // namespace
-}  // namespace troupe::tools
+}  // namespace troupe::base

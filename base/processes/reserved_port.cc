@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/reserved_port.h"
+#include "base/processes/reserved_port.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 
 absl::StatusOr<ReservedPort> ReservedPort::OnLoopback() {
   ReservedPort port(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), 0);
@@ -38,4 +38,4 @@ ReservedPort::~ReservedPort() {
   if (fd_ >= 0) close(fd_);
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::base

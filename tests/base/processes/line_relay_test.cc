@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/line_relay.h"
+#include "base/processes/line_relay.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 namespace {
 
 class LineRelayTest : public ::testing::Test {
@@ -97,4 +97,4 @@ TEST_F(LineRelayTest, WaitsWhileThePipeIsFull) {
 }
 
 }  // namespace
-}  // namespace troupe::tools
+}  // namespace troupe::base

@@ -12,8 +12,8 @@
 // kernel treats the end of that thread as the end of the parent. Cost: about a
 // millisecond.
 
-#ifndef TOOLS_TRAINER_LAUNCH_CHILD_PROCESS_H_
-#define TOOLS_TRAINER_LAUNCH_CHILD_PROCESS_H_
+#ifndef BASE_PROCESSES_CHILD_PROCESS_H_
+#define BASE_PROCESSES_CHILD_PROCESS_H_
 
 #include <signal.h>
 #include <sys/types.h>
@@ -24,10 +24,11 @@
 
 #include "absl/status/statusor.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 
 struct ChildSpec {
-  std::vector<std::string> command;      // path of a program, arguments
+  std::vector<std::string> command;  // path of a program, arguments
+  std::string program;  // path of another file to execute; empty: command[0]
   std::vector<std::string> environment;  // entries "NAME=value"
   std::vector<int> cores;       // cores to run on; empty: as this process
   std::vector<int> kept_files;  // open files that it inherits
@@ -41,6 +42,6 @@ struct ChildSpec {
 //     why.
 absl::StatusOr<pid_t> StartChild(const ChildSpec& spec);
 
-}  // namespace troupe::tools
+}  // namespace troupe::base
 
-#endif  // TOOLS_TRAINER_LAUNCH_CHILD_PROCESS_H_
+#endif  // BASE_PROCESSES_CHILD_PROCESS_H_

@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/child_process.h"
+#include "base/processes/child_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_system.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 namespace {
 
 // Data that the child needs between fork() and exec(), where it may not
 // allocate memory.
 struct Prepared {
+  const char* program = nullptr;
   std::vector<char*> command;
   std::vector<char*> environment;
   std::vector<char> cores;  // a cpu_set_t of any length; empty: all
@@ -84,18 +85,20 @@ void BecomeProgram(const ChildSpec& spec, const Prepared& prepared,
         reinterpret_cast<const cpu_set_t*>(prepared.cores.data()));
   }
   ResetSignals();
-  execve(prepared.command[0], prepared.command.data(),
+  execve(prepared.program, prepared.command.data(),
          prepared.environment.data());
 }
 
 }  // namespace
 
 absl::StatusOr<pid_t> StartChild(const ChildSpec& spec) {
-  const Prepared prepared = {Pointers(spec.command), Pointers(spec.environment),
-                             CpuSet(spec.cores)};
+  const std::string& program =
+      spec.program.empty() ? spec.command[0] : spec.program;
+  const Prepared prepared = {program.c_str(), Pointers(spec.command),
+                             Pointers(spec.environment), CpuSet(spec.cores)};
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return base::FileError(errno, "start", spec.command[0]);
+    return FileError(errno, "start", spec.command[0]);
   }
   const pid_t parent = getpid();
   const pid_t pid = fork();
@@ -131,7 +134,7 @@ absl::StatusOr<pid_t> StartChild(const ChildSpec& spec) {
         ": it is no program for this machine, and no script with an "
         "interpreter; add a first line such as #!/bin/sh"));
   }
-  return base::FileError(error, "start", spec.command[0]);
+  return FileError(error, "start", spec.command[0]);
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::base

@@ -4,15 +4,15 @@
 //   ASSERT_EQ(pipe(ends), 0);
 //   FillPipe(ends[1]);
 
-#ifndef TESTS_TOOLS_TERMINAL_FILL_PIPE_H_
-#define TESTS_TOOLS_TERMINAL_FILL_PIPE_H_
+#ifndef TESTS_BASE_PROCESSES_FILL_PIPE_H_
+#define TESTS_BASE_PROCESSES_FILL_PIPE_H_
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <string>
 
-namespace troupe::tools {
+namespace troupe::base {
 
 // Returns the number of bytes written. `write_end` blocks, before and after.
 inline std::size_t FillPipe(int write_end) {
@@ -26,6 +26,6 @@ inline std::size_t FillPipe(int write_end) {
   return filled;
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::base
 
-#endif  // TESTS_TOOLS_TERMINAL_FILL_PIPE_H_
+#endif  // TESTS_BASE_PROCESSES_FILL_PIPE_H_

@@ -7,14 +7,14 @@
 // the system does not assign it to a process that asks for any free port. The
 // process that it is for binds with SO_REUSEADDR. Threads: any.
 
-#ifndef TOOLS_TRAINER_LAUNCH_RESERVED_PORT_H_
-#define TOOLS_TRAINER_LAUNCH_RESERVED_PORT_H_
+#ifndef BASE_PROCESSES_RESERVED_PORT_H_
+#define BASE_PROCESSES_RESERVED_PORT_H_
 
 #include <utility>
 
 #include "absl/status/statusor.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 
 class ReservedPort {
  public:
@@ -34,6 +34,6 @@ class ReservedPort {
   int number_;
 };
 
-}  // namespace troupe::tools
+}  // namespace troupe::base
 
-#endif  // TOOLS_TRAINER_LAUNCH_RESERVED_PORT_H_
+#endif  // BASE_PROCESSES_RESERVED_PORT_H_

@@ -10,8 +10,8 @@
 // process. A SIGHUP that was ignored (nohup) stays ignored. Threads: the main
 // one, before others are started.
 
-#ifndef TOOLS_TRAINER_LAUNCH_SIGNAL_QUEUE_H_
-#define TOOLS_TRAINER_LAUNCH_SIGNAL_QUEUE_H_
+#ifndef BASE_PROCESSES_SIGNAL_QUEUE_H_
+#define BASE_PROCESSES_SIGNAL_QUEUE_H_
 
 #include <signal.h>
 
@@ -20,7 +20,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 
 class SignalQueue {
  public:
@@ -41,6 +41,6 @@ class SignalQueue {
   const sigset_t before_;  // signals blocked before
 };
 
-}  // namespace troupe::tools
+}  // namespace troupe::base
 
-#endif  // TOOLS_TRAINER_LAUNCH_SIGNAL_QUEUE_H_
+#endif  // BASE_PROCESSES_SIGNAL_QUEUE_H_

@@ -1,4 +1,4 @@
-#include "tools/trainer/launch/process_group.h"
+#include "base/processes/process_group.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +22,11 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/file_system.h"
-#include "tools/trainer/launch/line_relay.h"
-#include "tools/trainer/launch/signal_queue.h"
-#include "tools/trainer/terminal/exit_codes.h"
+#include "base/owned_fd.h"
+#include "base/processes/line_relay.h"
+#include "base/processes/signal_queue.h"
 
-namespace troupe::tools {
+namespace troupe::base {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -38,31 +38,13 @@ constexpr std::size_t kReadBytes = 64 << 10;
 // it started keep the pipe open and may write without end.
 constexpr std::size_t kLeftBytesMax = 1 << 20;
 
-class File {
- public:
-  File() = default;
-  explicit File(int fd) : fd_(fd) {}
-  ~File() { Close(); }
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    Close();
-    fd_ = std::exchange(other.fd_, -1);
-    return *this;
-  }
-  int fd() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-  void Close() {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_ = -1;
-};
+// Time between two looks for ended processes: the signal that tells of an end
+// is lost if another thread of this process takes it.
+constexpr std::chrono::milliseconds kLook(500);
 
 // A stream of output of one process.
 struct Stream {
-  File pipe;
+  OwnedFd pipe;
   LineRelay relay;
 };
 
@@ -79,20 +61,14 @@ int ExitCodeOf(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-std::string SignalName(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? absl::StrCat("signal ", signal)
-                         : absl::StrCat("SIG", name);
-}
-
 // Returns the last line that is not blank, among the last 4 KB.
 std::string LastLineOf(const std::string& path) {
   constexpr off_t kTailBytes = 4096;
-  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const off_t size = lseek(file.fd(), 0, SEEK_END);
+  const OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const off_t size = lseek(file.get(), 0, SEEK_END);
   if (size <= 0) return "";
   std::string tail(static_cast<std::size_t>(std::min(size, kTailBytes)), '\0');
-  const ssize_t got = pread(file.fd(), &tail[0], tail.size(),
+  const ssize_t got = pread(file.get(), &tail[0], tail.size(),
                             std::max<off_t>(0, size - kTailBytes));
   tail.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
   absl::StripTrailingAsciiWhitespace(&tail);
@@ -119,17 +95,17 @@ class Group {
     Running child;
     child.process = &process;
     ChildSpec spec = process.child;
-    std::vector<File> theirs;
+    std::vector<OwnedFd> theirs;
     if (process.output_file.empty()) {
       TROUPE_RETURN_IF_ERROR(OpenPipes(process, child, spec, theirs));
     } else {
       theirs.emplace_back(
           open(process.output_file.c_str(),
                O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
-      if (!theirs[0].is_open()) {
-        return base::FileError(errno, "create", process.output_file);
+      if (!theirs[0].valid()) {
+        return FileError(errno, "create", process.output_file);
       }
-      spec.out = spec.err = theirs[0].fd();
+      spec.out = spec.err = theirs[0].get();
     }
     TROUPE_ASSIGN_OR_RETURN(child.pid, StartChild(spec));
     children_.push_back(std::move(child));
@@ -141,6 +117,7 @@ class Group {
     while (AnyAlive() || out_.waiting() + err_.waiting() > 0) {
       WaitForMore();
       for (int signal : signals_.Take()) OnSignal(signal);
+      ReapAll();
       for (Running& child : children_) ReadSome(child);
       CheckPatience();
       NoteEarlyEnds();
@@ -150,14 +127,15 @@ class Group {
 
   GroupEnd End() const {
     GroupEnd end;
+    end.signal = first_signal_;
     for (const Running& child : children_) {
-      if (options_.runs_trainer && ExitCodeOf(child.status) == kExitStopped) {
-        end.exit_code = kExitStopped;
-      }
+      if (HasStopped(child.status)) end.exit_code = *options_.stopped_code;
     }
     if (first_failure_ < 0) return end;
     const Running& failed = FirstFailure();
-    end.exit_code = ExitCodeOf(failed.status);
+    end.first_failure = first_failure_;
+    end.first_status = failed.status;
+    end.exit_code = std::max(1, ExitCodeOf(failed.status));
     const bool as_told = WIFSIGNALED(failed.status) && !WasStruck(failed);
     if (!as_told) end.words = absl::StrCat(WordsOf(failed), ended_before_);
     return end;
@@ -167,20 +145,22 @@ class Group {
   // Opens pipes for the output, except that process 0 writes to this process's
   // standard output itself.
   absl::Status OpenPipes(const JobProcess& process, Running& child,
-                         ChildSpec& spec, std::vector<File>& theirs) {
+                         ChildSpec& spec, std::vector<OwnedFd>& theirs) {
     const bool is_first = process.number == 0;
     LineRelay::Style style;
     style.clears_line = options_.on_terminal;
-    if (!is_first) style.mark = MarkOf(process.number, options_.colored);
+    if (!is_first && options_.marks_lines) {
+      style.mark = MarkOf(process.number, options_.colored);
+    }
     spec.out = options_.out;
     for (bool is_err : {false, true}) {
       if (!is_err && is_first) continue;
       int ends[2];
       if (pipe2(ends, O_CLOEXEC) != 0) {
-        return base::FileError(errno, "start", spec.command[0]);
+        return FileError(errno, "start", spec.command[0]);
       }
       child.streams.push_back(
-          {File(ends[0]), LineRelay(style, is_err ? &err_ : &out_)});
+          {OwnedFd(ends[0]), LineRelay(style, is_err ? &err_ : &out_)});
       fcntl(ends[0], F_SETFL, O_NONBLOCK);
       theirs.emplace_back(ends[1]);
       (is_err ? spec.err : spec.out) = ends[1];
@@ -201,8 +181,8 @@ class Group {
     if (HasRoom()) {
       for (const Running& child : children_) {
         for (const Stream& stream : child.streams) {
-          if (stream.pipe.is_open()) {
-            entries.push_back({stream.pipe.fd(), POLLIN, 0});
+          if (stream.pipe.valid()) {
+            entries.push_back({stream.pipe.get(), POLLIN, 0});
           }
         }
       }
@@ -222,11 +202,11 @@ class Group {
   }
 
   int MillisecondsLeft() const {
-    if (!deadline_ && !note_at_ && !drop_at_) return -1;
+    if (!deadline_ && !note_at_ && !drop_at_ && !AnyAlive()) return -1;
     constexpr Clock::time_point kNever = Clock::time_point::max();
     const Clock::time_point next =
         std::min({deadline_.value_or(kNever), note_at_.value_or(kNever),
-                  drop_at_.value_or(kNever)});
+                  drop_at_.value_or(kNever), Clock::now() + kLook});
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
     return static_cast<int>(
@@ -241,6 +221,7 @@ class Group {
       raise(SIGSTOP);  // returns on SIGCONT
       KillAll(SIGCONT);
     } else {
+      if (first_signal_ == 0) first_signal_ = signal;
       handed_on_.insert(signal);
       KillAll(signal);
       // All have ended: drops the output, so that a slow reader does not delay
@@ -252,10 +233,15 @@ class Group {
     }
   }
 
-  bool HasFailed(int status) const {
-    return !WIFEXITED(status) ||
-           (WEXITSTATUS(status) != kExitOk &&
-            !(options_.runs_trainer && WEXITSTATUS(status) == kExitStopped));
+  bool HasStopped(int status) const {
+    return options_.stopped_code.has_value() && WIFEXITED(status) &&
+           WEXITSTATUS(status) == *options_.stopped_code;
+  }
+
+  bool HasFailed(const Running& child) const {
+    if (!WIFEXITED(child.status)) return true;
+    if (WEXITSTATUS(child.status) != 0) return !HasStopped(child.status);
+    return child.process->is_complete && !child.process->is_complete();
   }
 
   // Reaps processes that have ended and finds the first failure. A process that
@@ -264,14 +250,17 @@ class Group {
   // that this one has stopped are no cause.
   void ReapAll() {
     const bool first = first_failure_ < 0;
+    bool ended = false;
     for (std::size_t i = 0; i < children_.size(); ++i) {
-      if (!Reap(children_[i]) || !HasFailed(children_[i].status)) continue;
+      if (!Reap(children_[i])) continue;
+      ended = true;
+      if (!HasFailed(children_[i])) continue;
       if (first_failure_ < 0 || (!told_to_stop_ && WasStruck(children_[i]) &&
                                  !WasStruck(FirstFailure()))) {
         first_failure_ = static_cast<int>(i);
       }
     }
-    if (!options_.runs_trainer && first_failure_ < 0 && AnyAlive()) {
+    if (ended && !options_.stopped_code && first_failure_ < 0 && AnyAlive()) {
       note_at_ = Clock::now() + absl::ToChronoNanoseconds(options_.patience);
     }
     if (first && first_failure_ >= 0) {
@@ -281,11 +270,11 @@ class Group {
   }
 
   // Notes the processes that ended without a failure before the first one, for
-  // which it may have waited. Processes of the trainer name each other.
+  // which it may have waited. Processes with a stopped_code name each other.
   void NoteEndedBefore() {
-    if (options_.runs_trainer) return;
+    if (options_.stopped_code.has_value()) return;
     for (const Running& child : children_) {
-      if (!child.ended || HasFailed(child.status)) continue;
+      if (!child.ended || HasFailed(child)) continue;
       absl::StrAppend(&ended_before_, "; process ", child.process->number,
                       " had ended before, with code ",
                       WEXITSTATUS(child.status));
@@ -306,12 +295,12 @@ class Group {
     }
     child.ended = true;
     for (Stream& stream : child.streams) {
-      for (std::size_t got = 0; stream.pipe.is_open() && got < kLeftBytesMax;) {
+      for (std::size_t got = 0; stream.pipe.valid() && got < kLeftBytesMax;) {
         const std::size_t n = Read(stream);
         if (n == 0) break;
         got += n;
       }
-      stream.pipe.Close();
+      stream.pipe.reset();
       stream.relay.End();
     }
     return true;
@@ -324,30 +313,30 @@ class Group {
   // Returns the number of bytes read; 0: none available.
   std::size_t Read(Stream& stream) {
     char bytes[kReadBytes];
-    const ssize_t n = read(stream.pipe.fd(), bytes, sizeof(bytes));
+    const ssize_t n = read(stream.pipe.get(), bytes, sizeof(bytes));
     if (n > 0) {
       stream.relay.Add(absl::string_view(bytes, static_cast<std::size_t>(n)));
       return static_cast<std::size_t>(n);
     }
-    if (n == 0) stream.pipe.Close();
+    if (n == 0) stream.pipe.reset();
     return 0;
   }
 
   void ReadSome(Running& child) {
     for (Stream& stream : child.streams) {
-      if (stream.pipe.is_open() && HasRoom()) Read(stream);
+      if (stream.pipe.valid() && HasRoom()) Read(stream);
     }
   }
 
-  // Reports processes of another program that ended without a failure, and
-  // `patience` later others still run: they may wait for them.
+  // Reports processes that ended without a failure, if others still run
+  // `patience` later: they may wait for them.
   void NoteEarlyEnds() {
     if (!note_at_ || Clock::now() < *note_at_) return;
     note_at_.reset();
     if (first_failure_ >= 0 || !AnyAlive()) return;
     for (Running& child : children_) {
       if (!child.ended || std::exchange(child.noted, true)) continue;
-      err_.Add(absl::StrCat("trainer: process ", child.process->number,
+      err_.Add(absl::StrCat(options_.name, ": process ", child.process->number,
                             " has ended, with code 0; others still run\n"));
     }
   }
@@ -411,9 +400,10 @@ class Group {
             ? (child.streams.empty() ? ""
                                      : child.streams.back().relay.last_line())
             : LastLineOf(child.process->output_file);
-    return absl::StrCat(who, " failed first, with code ",
-                        WEXITSTATUS(child.status), said.empty() ? "" : ": ",
-                        absl::StripPrefix(said, "trainer: "));
+    return absl::StrCat(
+        who, " failed first, with code ", WEXITSTATUS(child.status),
+        said.empty() ? "" : ": ",
+        absl::StripPrefix(said, absl::StrCat(options_.name, ": ")));
   }
 
   const GroupOptions options_;
@@ -422,6 +412,7 @@ class Group {
   OutputQueue err_;
   std::vector<Running> children_;
   std::set<int> handed_on_;   // forwarded signals
+  int first_signal_ = 0;      // the first of them; 0: none
   int first_failure_ = -1;    // index in children_; -1: none
   std::string ended_before_;  // for the words about the first failure
   std::optional<Clock::time_point> deadline_;
@@ -431,6 +422,12 @@ class Group {
 };
 
 }  // namespace
+
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? absl::StrCat("signal ", signal)
+                         : absl::StrCat("SIG", name);
+}
 
 absl::StatusOr<GroupEnd> RunProcesses(const std::vector<JobProcess>& processes,
                                       const GroupOptions& options) {
@@ -446,4 +443,4 @@ absl::StatusOr<GroupEnd> RunProcesses(const std::vector<JobProcess>& processes,
   return group.End();
 }
 
-}  // namespace troupe::tools
+}  // namespace troupe::base
