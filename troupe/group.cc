@@ -103,6 +103,8 @@ Work Group::Started(const char* name, const absl::StatusOr<base::Event>& done,
 
 Work Group::Start(const char* name, const comm::Collective& collective,
                   const CallPlace& place) {
+  const actors::CallNote::Scope call(strand_.call(), name, place,
+                                     actors::CallKind::kStarts);
   return Started(name, comm_->Start(collective, base::Event()), place);
 }
 
@@ -280,12 +282,16 @@ Work Group::StartBarrier(CallPlace place) {
 
 Work Group::StartSend(const Tensor& tensor, int to, std::uint32_t tag,
                       CallPlace place) {
+  const actors::CallNote::Scope call(strand_.call(), "Send", place,
+                                     actors::CallKind::kStarts);
   return Started("Send", comm_->StartSend(to, tag, tensor, base::Event()),
                  place);
 }
 
 Work Group::StartRecv(const Tensor& into, int from, std::uint32_t tag,
                       CallPlace place) {
+  const actors::CallNote::Scope call(strand_.call(), "Recv", place,
+                                     actors::CallKind::kStarts);
   // The arrival is written when the message comes, so it has its place before.
   auto state = std::make_shared<Work::State>();
   const absl::StatusOr<base::Event> done =

@@ -42,14 +42,19 @@ inline std::string CallText(const char* name, const CallPlace& place) {
   return absl::StrCat(name, "() at ", file, ":", place.line);
 }
 
+// Whether a call returns when it has done its work, or only starts it.
+enum class CallKind { kWaits, kStarts };
+
 class CallNote {
  public:
   // Notes a call until the end of a block. `name` is a literal. If an exception
-  // leaves the block, the call has failed, which remains noted until the next.
+  // leaves the block, the call has failed, which remains noted until the next;
+  // so does the start of work.
   class Scope {
    public:
-    Scope(CallNote& note, const char* name, const CallPlace& place)
-        : note_(note), exceptions_(std::uncaught_exceptions()) {
+    Scope(CallNote& note, const char* name, const CallPlace& place,
+          CallKind kind = CallKind::kWaits)
+        : note_(note), kind_(kind), exceptions_(std::uncaught_exceptions()) {
       note_.file_.store(place.file, std::memory_order_relaxed);
       note_.line_.store(place.line, std::memory_order_relaxed);
       note_.name_.store(name, std::memory_order_relaxed);
@@ -58,7 +63,8 @@ class CallNote {
     ~Scope() {
       note_.state_.store(std::uncaught_exceptions() > exceptions_
                              ? State::kFailed
-                             : State::kNone,
+                         : kind_ == CallKind::kStarts ? State::kStarted
+                                                      : State::kNone,
                          std::memory_order_release);
     }
     Scope(const Scope&) = delete;
@@ -66,22 +72,27 @@ class CallNote {
 
    private:
     CallNote& note_;
+    const CallKind kind_;
     const int exceptions_;
   };
 
-  // Returns "is in Send() at train.cc:12", or "has failed in ..." after a call
-  // that failed. Empty otherwise.
+  // Returns "is in Send() at train.cc:12", "has failed in ..." after a call that
+  // failed, or "has come past ..." after one that only started its work. Empty
+  // otherwise.
   std::string ToString() const {
     const State state = state_.load(std::memory_order_acquire);
     if (state == State::kNone) return "";
     const CallPlace place = {file_.load(std::memory_order_relaxed),
                              line_.load(std::memory_order_relaxed)};
-    return absl::StrCat(state == State::kIn ? "is in " : "has failed in ",
+    const char* const verb = state == State::kIn       ? "is in "
+                             : state == State::kFailed ? "has failed in "
+                                                       : "has come past ";
+    return absl::StrCat(verb,
                         CallText(name_.load(std::memory_order_relaxed), place));
   }
 
  private:
-  enum class State { kNone, kIn, kFailed };
+  enum class State { kNone, kIn, kFailed, kStarted };
 
   std::atomic<State> state_{State::kNone};
   std::atomic<const char*> name_{""};

@@ -98,10 +98,10 @@ absl::Status ProgramState::WithCalls(const absl::Status& status) const {
   for (int peer = 0; peer < context_->spec.ranks; ++peer) {
     if (peer == rank_) continue;
     const std::string call = context_->calls[peer].ToString();
-    if (!call.empty()) {
-      absl::StrAppend(&text, "; rank ", peer, " ", call);
-    } else if (context_->returned[peer]) {
+    if (context_->returned[peer]) {
       absl::StrAppend(&text, "; rank ", peer, " has returned");
+    } else if (!call.empty()) {
+      absl::StrAppend(&text, "; rank ", peer, " ", call);
     }
   }
   return absl::Status(status.code(), text);
