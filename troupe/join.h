@@ -22,7 +22,7 @@
 //       layers' collectives (synchronised norms, too) and buckets' reductions
 //       find their partner; its gradients are zeros
 //     calls ZeroGrad() and Step() when its peers do: its optimizer's states and
-//       number of steps remain theirs
+//       number of steps remain theirs; it steps with their learning rate
 //
 // So a rank without any batch may take part, and no model is broadcast at the
 // end. Buffers are, from the lowest of the ranks that were the last to train,

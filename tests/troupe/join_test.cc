@@ -222,6 +222,30 @@ TEST(JoinTest, SynchronisedNormsAndExactMeansAreThoseOfOneRank) {
   }
 }
 
+// A rank that has ended steps with the rates of its peers, also with one that
+// they set later.
+TEST(JoinTest, RatesAreThoseOfTheRanksThatTrain) {
+  const Program program = [](Rank& rank) {
+    auto model = rank.Make<Small>();
+    DDP ddp(model);
+    Sgd sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9});
+    sgd.Schedule(LrSchedule::Exponential(0.5));
+    {
+      auto joined = ddp.Join();
+      for (int i = 0; i < kBatches[rank.number()]; ++i) {
+        if (i == 4) sgd.set_lr(0.3);
+        sgd.ZeroGrad();
+        nn::MeanSquaredError(ddp(rank.Randn({4, 4})), rank.Randn({4, 3}))
+            .Backward();
+        sgd.Step();
+      }
+    }
+    ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/5);
+  };
+  const absl::Status status = Spawn(program, Ranks(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 // A rank without any batch has the shapes from its peers, and their buffers.
 TEST(JoinTest, ARankMayHaveNoBatch) {
   for (const bool average : {false, true}) {
