@@ -79,8 +79,8 @@ Optimizer::Optimizer(
   settings_->base_lr = rules_[0]->LearningRate(/*step=*/0);
   // The model may outlive this object, and so may its settings and rules.
   ModelCore* const core = &model_.core();
-  core->set_use_rate([core, settings = settings_, rule = rules_[0]](
-                         std::optional<double> rate) {
+  core->set_use_rate([core, settings = settings_,
+                      rule = rules_[0]](std::optional<double> rate) {
     settings->lr = rate.has_value() ? *rate : RateOf(*rule, *settings, *core);
     return settings->lr;
   });
