@@ -279,10 +279,19 @@ void JoinGuard::Notices::ShadowForward(const Notice& peer) {
   }
   dims[0] = 0;
   if (peer.synced) core_.SyncBuffers();
-  const Var output =
-      core_.module()(rank_.Zeros(Shape(dims), peer.dtype)).Mean();
-  const Var sum = nn::Sum(output);
-  outputs_ = outputs_.defined() ? outputs_ + sum : sum;
+  const Var none = rank_.Zeros(Shape(dims), peer.dtype);
+  const absl::Status status = base::Try([&] {
+    const Var sum = nn::Sum(core_.module()(none).Mean());
+    outputs_ = outputs_.defined() ? outputs_ + sum : sum;
+  });
+  if (status.ok()) return;
+  throw base::StatusError(absl::Status(
+      status.code(),
+      absl::StrCat(
+          actors::CallText("Join", place_),
+          ": the forward of a batch of 0 rows, which a rank that has ended "
+          "runs while its peers train, has failed: ",
+          status.message())));
 }
 
 void JoinGuard::Notices::ShadowBackward() {

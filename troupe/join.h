@@ -43,7 +43,7 @@
 //
 // The end of the block waits for the peers, up to SpawnOptions::timeout for
 // each notice, and may throw. If an exception leaves the block, it does
-// nothing.
+// nothing. Each notice is a collective of 12 numbers a rank, two a batch.
 //
 // Errors: base::StatusError. kFailedPrecondition: a model without a DDP; a
 // second Join() in one block; ranks that call in another order, with both.

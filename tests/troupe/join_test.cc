@@ -23,12 +23,19 @@ namespace troupe {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 SpawnOptions Ranks(int ranks) {
   SpawnOptions options;
   options.ranks = ranks;
   return options;
+}
+
+void ExpectRuns(const Program& program, int ranks) {
+  const absl::Status status = Spawn(program, Ranks(ranks));
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 // Fails if the ranks differ in a parameter or buffer, or have made other
@@ -210,16 +217,12 @@ TEST(JoinTest, SynchronisedNormsAndExactMeansAreThoseOfOneRank) {
       const auto mean = ddp.module().Buffers()[0]->value.span<float>();
       values.insert(values.end(), mean.begin(), mean.end());
     };
-    const absl::Status status = Spawn(program, Ranks(ranks));
-    EXPECT_TRUE(status.ok()) << status;
+    ExpectRuns(program, ranks);
     return values;
   };
   const std::vector<float> one = trained(1), two = trained(2);
   ASSERT_FALSE(one.empty());
-  ASSERT_EQ(one.size(), two.size());
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    EXPECT_NEAR(one[i], two[i], 1e-5) << i;
-  }
+  EXPECT_THAT(two, Pointwise(FloatNear(1e-5F), one));
 }
 
 // A rank that has ended steps with the rates of its peers, also with one that
@@ -269,8 +272,7 @@ TEST(JoinTest, ARankMayHaveNoBatch) {
       // Counters are those of the lowest rank that trains.
       EXPECT_EQ(batches.data<std::int64_t>()[0], 4);
     };
-    const absl::Status status = Spawn(program, Ranks(3));
-    EXPECT_TRUE(status.ok()) << status;
+    ExpectRuns(program, 3);
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       const SimulatedRun run = Simulate(program, Ranks(3), {seed});
       EXPECT_TRUE(run.status.ok()) << run.status;
@@ -288,8 +290,7 @@ TEST(JoinTest, AllRanksMayHaveNoBatch) {
     ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/0);
     auto again = ddp.Join();
   };
-  const absl::Status status = Spawn(program, Ranks(2));
-  EXPECT_TRUE(status.ok()) << status;
+  ExpectRuns(program, 2);
 }
 
 // Two micro-batches a step, of which the first reduces nothing; gradients are
@@ -324,16 +325,12 @@ TEST(JoinTest, GradientsAddUpUnderNoSync) {
       ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/3);
       if (rank.number() == 0) values = ValuesOf(ddp);
     };
-    const absl::Status status = Spawn(program, Ranks(2));
-    EXPECT_TRUE(status.ok()) << status;
+    ExpectRuns(program, 2);
     return values;
   };
   const std::vector<float> whole = trained(false), parts = trained(true);
   ASSERT_FALSE(whole.empty());
-  ASSERT_EQ(whole.size(), parts.size());
-  for (std::size_t i = 0; i < whole.size(); ++i) {
-    EXPECT_NEAR(whole[i], parts[i], 1e-6) << i;
-  }
+  EXPECT_THAT(parts, Pointwise(FloatNear(1e-6F), whole));
 }
 
 // The gradients of one element, too, are divided by the ranks that train.
@@ -356,8 +353,7 @@ TEST(JoinTest, ElementsAreDividedByTheRanksThatTrain) {
     }
     EXPECT_FLOAT_EQ(weight.data<float>()[0], before - 3);
   };
-  const absl::Status status = Spawn(program, Ranks(2));
-  EXPECT_TRUE(status.ok()) << status;
+  ExpectRuns(program, 2);
 }
 
 // Without an optimizer, a rank that has ended gets the parameters of the last
@@ -377,8 +373,7 @@ TEST(JoinTest, ChangesByHandAreThoseOfTheLastRank) {
     }
     EXPECT_FLOAT_EQ(weight.data<float>()[0], before + 3);
   };
-  const absl::Status status = Spawn(program, Ranks(2));
-  EXPECT_TRUE(status.ok()) << status;
+  ExpectRuns(program, 2);
 }
 
 // --- Errors ---
@@ -406,9 +401,13 @@ TEST(JoinTest, EarlyTerminationThrowsOnAllRanks) {
     EXPECT_EQ(batches, 3);
     ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/3);
   };
-  const absl::Status status = Spawn(program, Ranks(2));
-  EXPECT_TRUE(status.ok()) << status;
+  ExpectRuns(program, 2);
 }
+
+struct NeedsRows : nn::Net {
+  nn::Linear& fc = Add<nn::Linear>("fc", 4, 1);
+  Var Forward(Var x) override { return fc(x.View({x.dim(0), -1})); }
+};
 
 TEST(JoinTest, WrongUseIsNamed) {
   const auto error = [](const Program& program) {
@@ -429,6 +428,17 @@ TEST(JoinTest, WrongUseIsNamed) {
                 auto again = ddp.Join();
               }),
               HasSubstr("another Join() holds"));
+  // A model that needs rows, on a rank that has ended.
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<NeedsRows>();
+                DDP ddp(model);
+                auto joined = ddp.Join();
+                if (rank.number() == 0) return;
+                nn::Sum(ddp(rank.Ones({2, 4}))).Backward();
+              }),
+              AllOf(HasSubstr("rank 0: Join() at join_test.cc:"),
+                    HasSubstr("the forward of a batch of 0 rows, which"),
+                    HasSubstr("f32[0, 4]")));
   // A rank leaves out the backward of one batch.
   EXPECT_THAT(error([](Rank& rank) {
                 auto model = rank.Make<Small>();
