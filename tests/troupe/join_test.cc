@@ -143,12 +143,8 @@ TEST(JoinTest, UnevenBatchesTrainAsInPyTorch) {
         const absl::Status status =
             Spawn(UnevenLoop(rule, options, late, &values), Ranks(2));
         ASSERT_TRUE(status.ok()) << status;
-        ASSERT_EQ(values.size(), expected.size());
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          EXPECT_NEAR(values[i], expected[i], 2e-6)
-              << rule << ", initial " << initial << ", late " << late << ", "
-              << i;
-        }
+        EXPECT_THAT(values, Pointwise(FloatNear(2e-6F), expected))
+            << rule << ", initial " << initial << ", late " << late;
       }
     }
   }
