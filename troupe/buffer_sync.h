@@ -3,7 +3,7 @@
 //
 //   BufferSync sync(group, kernels, module);
 //   sync.Broadcast(/*root=*/0);
-//   sync.Average(/*contributes=*/true, /*factor=*/1);
+//   sync.Average(/*root=*/0, /*contributes=*/true, /*factor=*/1);
 //
 // Buffers of one dtype travel as one range, whatever their number: they are
 // copied into it and back. A single buffer of a dtype travels as it is.

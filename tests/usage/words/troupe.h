@@ -46,6 +46,12 @@ extern data::RankBatches rank_batches;
 void Use(const data::Batch& batch);
 }  // namespace batch_reader_h
 
+namespace buffer_sync_h {
+extern Group& group;
+extern nn::Kernels& kernels;
+extern nn::Module& module;
+}  // namespace buffer_sync_h
+
 namespace loader_h {
 extern const LoaderEnv env;
 extern const data::DatasetPtr train;
