@@ -76,8 +76,8 @@ class CallNote {
     const int exceptions_;
   };
 
-  // Returns "is in Send() at train.cc:12", "has failed in ..." after a call that
-  // failed, or "has come past ..." after one that only started its work. Empty
+  // Returns "is in Send() at train.cc:12", "has failed in" after a call that
+  // failed, or "has come past" after one that only started its work. Empty
   // otherwise.
   std::string ToString() const {
     const State state = state_.load(std::memory_order_acquire);
