@@ -71,7 +71,7 @@ void Fill(const Tensor& tensor, const std::vector<double>& values) {
   }
 }
 
-// What a rank has at its end, by the names of the golden file.
+// Values of a rank at its end, by the names of the golden file.
 using Results = std::map<std::string, std::vector<double>>;
 
 void Train(Rank& rank, const json& spec, const json& example,
