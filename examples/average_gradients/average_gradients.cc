@@ -1,6 +1,7 @@
 // Distributed training by hand: gradients averaged after each backward, as
-// PyTorch's tutorial "Writing Distributed Applications with PyTorch" does. The
-// same in Python has 35 lines, blank lines and comments aside.
+// PyTorch's tutorial "Writing Distributed Applications with PyTorch" does.
+// average_gradients.py is the same with PyTorch, on MNIST, with 40 lines, blank
+// lines and comments aside.
 //
 //   bazel run //examples/average_gradients
 

@@ -1,6 +1,7 @@
 // Every collective on four ranks, and what each rank has after it: the
 // collectives of PyTorch's tutorial "Writing Distributed Applications with
-// PyTorch".
+// PyTorch". collectives.py is the same with PyTorch, with 49 lines, blank lines
+// and comments aside.
 //
 //   bazel run //examples/collectives
 //

@@ -10,6 +10,9 @@
 //           dist.recv(tensor=tensor, src=0)
 //       print('Rank ', rank, ' has data ', tensor[0])
 //
+// point_to_point.py is the whole program with PyTorch, with 32 lines, blank
+// lines and comments aside.
+//
 //   bazel run //examples/point_to_point
 
 #include <stdexcept>

@@ -16,6 +16,14 @@ grep -qx 'all collectives are right on 4 ranks' out.txt ||
 launched ddp_toy
 grep -qx 'the replicas are equal after a step' out.txt ||
   die "ddp_toy: $(cat out.txt)"
+launched ddp_checkpoint
+grep -qx 'the resumed run has the same losses' out.txt ||
+  die "ddp_checkpoint: $(cat out.txt)"
+
+# What rank 0 logs.
+"$EXAMPLES/ddp_mnist/ddp_mnist" >alone.txt || die "alone: $(cat alone.txt)"
+launched ddp_mnist
+[[ $(cat out.txt) == "$(cat alone.txt)" ]] || die "$(diff out.txt alone.txt)"
 
 # The lines of both ranks, without the numbers that launcher and rank put before
 # them.

@@ -17,6 +17,7 @@
 #include "nn/modules/dropout.h"
 #include "nn/serialize/safetensors.h"
 #include "troupe/plateau.h"
+#include "troupe/simulate.h"
 #include "troupe/troupe.h"
 
 namespace troupe {
@@ -254,7 +255,8 @@ TEST(LoopOptimizerTest, OnlyNamesAPatternWithoutAParameter) {
 }
 
 // Six steps, or three and, in another program, three more from a file. With
-// `skips`, the second step is one that skip_nonfinite skips.
+// `skips`, the second step is one that skip_nonfinite skips. In threads, or in
+// one thread by a seed.
 struct TrainedRun {
   std::vector<float> values;
   std::vector<float> states;
@@ -262,10 +264,11 @@ struct TrainedRun {
 };
 constexpr int kSteps = 6;
 
-TrainedRun TrainedFrom(int ranks, const MakeRule& make, bool skips,
+TrainedRun TrainedFrom(std::optional<std::uint64_t> seed, int ranks,
+                       const MakeRule& make, bool skips,
                        const std::string& path, int from, int to, bool saves) {
   TrainedRun run;
-  RunOn(ranks, [&](Rank& rank) {
+  const Program program = [&](Rank& rank) {
     auto model = rank.Make<Head>();
     DDP ddp(model);
     const std::unique_ptr<Optimizer> optimizer = make(ddp);
@@ -303,7 +306,11 @@ TrainedRun TrainedFrom(int ranks, const MakeRule& make, bool skips,
       const auto span = entry.tensor.span<float>();
       run.states.insert(run.states.end(), span.begin(), span.end());
     }
-  });
+  };
+  const absl::Status status =
+      seed.has_value() ? Simulate(program, Ranks(ranks), {*seed}).status
+                       : Spawn(program, Ranks(ranks));
+  EXPECT_TRUE(status.ok()) << status;
   return run;
 }
 
@@ -361,8 +368,9 @@ TEST(LoopOptimizerTest, ARunThatIsLoadedHasTheBitsOfOneThatWentOn) {
       SCOPED_TRACE(absl::StrCat(each.name, " on ", ranks));
       const std::string path = absl::StrCat(testing::TempDir(), "/", each.name,
                                             ranks, ".safetensors");
-      const auto train = [&](int from, int to) {
-        return TrainedFrom(ranks, each.make, each.skips, path, from, to,
+      const auto train = [&](int from, int to,
+                             std::optional<std::uint64_t> seed = {}) {
+        return TrainedFrom(seed, ranks, each.make, each.skips, path, from, to,
                            /*saves=*/to < kSteps);
       };
       const TrainedRun whole = train(0, kSteps);
@@ -372,6 +380,9 @@ TEST(LoopOptimizerTest, ARunThatIsLoadedHasTheBitsOfOneThatWentOn) {
       EXPECT_EQ(resumed.values, whole.values);
       EXPECT_EQ(resumed.states, whole.states);
       EXPECT_EQ(resumed.lr, whole.lr);
+      for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        EXPECT_EQ(train(3, kSteps, seed).values, whole.values) << seed;
+      }
     }
   }
 }
