@@ -11,23 +11,10 @@
 #     alone            1 of 4 a rank                4
 set -euo pipefail
 config=$PWD/examples/resnet18_cifar/resnet18_cifar.toml
+files=$PWD/tests/examples/cifar_files.py
 . tests/examples/losses_lib.sh
 
-# Labels show as brightness. The training files have 8 images each.
-mkdir cifar
-python3 - cifar <<'PYTHON'
-import random, sys
-rng = random.Random(0)
-def write(name, count):
-    with open("%s/%s.bin" % (sys.argv[1], name), "wb") as f:
-        for _ in range(count):
-            label = rng.randrange(10)
-            pixels = [20 * label + rng.randrange(64) for _ in range(3072)]
-            f.write(bytes([label] + pixels))
-for i in range(1, 6):
-    write("data_batch_%d" % i, 8)
-write("test_batch", 16)
-PYTHON
+python3 "$files" cifar 8 16
 
 # Rounding flips a ReLU here and there, which on batches as small as these turns a
 # gradient by a hundredth: a small rate keeps that out of the losses. Measured
