@@ -21,6 +21,14 @@ std::int64_t BytesOf(const char* option, double mb) {
       absl::StrCat("DDPOptions.", option, " is above 0, in MiB, not ", mb)));
 }
 
+std::optional<nn::DType> Floating(std::optional<nn::DType> dtype) {
+  if (!dtype.has_value() || nn::IsFloating(*dtype)) return dtype;
+  throw base::StatusError(absl::InvalidArgumentError(
+      absl::StrCat("DDPOptions.reduction_dtype is a floating dtype, such as "
+                   "bf16 or f16, not ",
+                   nn::DTypeName(*dtype))));
+}
+
 // Hash of names, shapes and dtypes of what the module trains and saves.
 std::int64_t LayoutOf(nn::Module& module) {
   base::FnvHash hash;
@@ -62,12 +70,15 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
                                                  const DDPOptions& options)
     : Trainable(model) {
   Group& group = rank().Axis("dp");
-  pipeline::BucketOptions buckets;
-  buckets.first_bucket_bytes =
+  Distribution distribution;
+  distribution.buckets.first_bucket_bytes =
       BytesOf("first_bucket_mb", options.first_bucket_mb);
-  buckets.bucket_bytes = BytesOf("bucket_cap_mb", options.bucket_cap_mb);
+  distribution.buckets.bucket_bytes =
+      BytesOf("bucket_cap_mb", options.bucket_cap_mb);
+  distribution.exact_mean = options.exact_mean;
+  distribution.reduction_dtype = Floating(options.reduction_dtype);
   CompareModels(rank(), group, module());
-  core().Distribute(buckets, options.exact_mean);
+  core().Distribute(distribution);
   rank().ConnectLayers();
   const auto buffers_sync =
       std::make_shared<BufferSync>(group, rank().kernels(), module());

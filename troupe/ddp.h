@@ -27,7 +27,9 @@
 #define TROUPE_DDP_H_
 
 #include <memory>
+#include <optional>
 
+#include "nn/tensor/dtype.h"
 #include "troupe/join.h"
 #include "troupe/model.h"
 
@@ -52,6 +54,10 @@ struct DDPOptions {
   // PyTorch takes the mean of the ranks' means. They differ where ranks have
   // different numbers of targets.
   bool exact_mean = false;
+  // Dtype in which ranks add up gradients, as PyTorch's bf16_compress_hook and
+  // fp16_compress_hook: each rank's gradients and each sum of two are rounded
+  // to it, so bf16 and f16 send half of the bytes of f32. Unset: their own.
+  std::optional<nn::DType> reduction_dtype;
 };
 
 class DistributedDataParallel : public Trainable {

@@ -23,7 +23,7 @@ constexpr int kChunksPerPiece = 8;
 
 ModelCore::ModelCore(Rank& rank, std::unique_ptr<nn::Module> module)
     : rank_(rank), module_(std::move(module)) {
-  MakeEngine({}, /*exact_mean=*/false, {rank.number()});
+  MakeEngine({}, {rank.number()});
   parameters_ = module_->Parameters();
   std::sort(parameters_.begin(), parameters_.end());
   rank_.AddModel(this);
@@ -36,11 +36,12 @@ bool ModelCore::Owns(const nn::Parameter* parameter) const {
                             const_cast<nn::Parameter*>(parameter));
 }
 
-void ModelCore::MakeEngine(const pipeline::BucketOptions& buckets,
-                           bool exact_mean, const std::vector<int>& ranks) {
+void ModelCore::MakeEngine(const Distribution& distribution,
+                           const std::vector<int>& ranks) {
   pipeline::ParameterPlanOptions choices;
   choices.mesh = pipeline::Mesh(static_cast<int>(ranks.size()));
-  choices.buckets = buckets;
+  choices.buckets = distribution.buckets;
+  choices.reduction_dtype = distribution.reduction_dtype;
   const pipeline::Plan plan = base::OrThrow(pipeline::MakeParameterPlan(
       choices, module_->Parameters(), rank_.kernels().device()));
   actors::LoopEngine::Setup setup;
@@ -50,7 +51,7 @@ void ModelCore::MakeEngine(const pipeline::BucketOptions& buckets,
   setup.kernels = rank_.shared_kernels();
   setup.module = module_.get();
   setup.seed = rank_.seed();
-  setup.exact_mean = exact_mean;
+  setup.exact_mean = distribution.exact_mean;
   if (ranks.size() > 1) {
     for (const pipeline::PlanGroup& group : pipeline::GroupsOf(plan)) {
       std::vector<int> members;
@@ -62,8 +63,7 @@ void ModelCore::MakeEngine(const pipeline::BucketOptions& buckets,
   engine_ = base::OrThrow(actors::LoopEngine::Create(setup, this, this));
 }
 
-void ModelCore::Distribute(const pipeline::BucketOptions& buckets,
-                           bool exact_mean) {
+void ModelCore::Distribute(const Distribution& distribution) {
   if (attached_ || distributed_) {
     throw base::StatusError(absl::FailedPreconditionError(
         distributed_ ? "the model has a DDP already; make one for each model"
@@ -85,7 +85,7 @@ void ModelCore::Distribute(const pipeline::BucketOptions& buckets,
     base::OrThrow(kernels.Copy(value, values.back()));
   });
   engine_.reset();
-  MakeEngine(buckets, exact_mean, rank_.Axis("dp").ranks());
+  MakeEngine(distribution, rank_.Axis("dp").ranks());
   std::size_t next = 0;
   each([&](Tensor value) {
     base::OrThrow(kernels.Copy(values[next++], value));

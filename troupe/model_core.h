@@ -24,6 +24,7 @@
 #include "comm/communicator.h"
 #include "nn/modules/module.h"
 #include "nn/optim/optimizer.h"
+#include "nn/tensor/dtype.h"
 #include "pipeline/buckets.h"
 #include "troupe/rank.h"
 
@@ -36,6 +37,13 @@ struct ActiveRanks {
   // Number of all ranks over that of the active ones.
   double all_per_active = 1;
   bool self = true;  // whether this rank is one
+};
+
+// How a DDP reduces the gradients of its model (DDPOptions).
+struct Distribution {
+  pipeline::BucketOptions buckets;
+  bool exact_mean = false;
+  std::optional<nn::DType> reduction_dtype;
 };
 
 class ModelCore : private actors::EngineHost, private actors::StrandWait {
@@ -60,7 +68,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
 
   // Makes the gradients reduced over the ranks along dp from now on, in these
   // buckets. The values stay. Throws if there is an optimizer.
-  void Distribute(const pipeline::BucketOptions& buckets, bool exact_mean);
+  void Distribute(const Distribution& distribution);
   bool distributed() const { return distributed_; }
   // Whether a backward reduces gradients.
   void set_synced(bool synced) { synced_ = synced; }
@@ -113,7 +121,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
     base::Event done;
   };
 
-  void MakeEngine(const pipeline::BucketOptions& buckets, bool exact_mean,
+  void MakeEngine(const Distribution& distribution,
                   const std::vector<int>& ranks);
   // Ends the collectives that are complete. Returns whether there was one.
   // Throws the error of one that failed.

@@ -48,10 +48,11 @@ struct Trained {
 enum class Rule { kSgd, kAdamW };
 
 // The loop, on each rank.
-Program Loop(Rule rule, Trained* run, int micro_batches = 1) {
+Program Loop(Rule rule, Trained* run, int micro_batches = 1,
+             const DDPOptions& edited = {}) {
   return [=](Rank& rank) {
     auto model = rank.Place(nn::MakeMlp({784, 24, 10}, {}));
-    DDPOptions options;
+    DDPOptions options = edited;
     options.first_bucket_mb = 0.001;
     options.bucket_cap_mb = 0.02;
     DDP ddp(model, options);
@@ -96,7 +97,9 @@ Program Loop(Rule rule, Trained* run, int micro_batches = 1) {
 }
 
 // The losses of the same job.
-std::vector<double> JobLosses(Rule rule, int ranks) {
+std::vector<double> JobLosses(
+    Rule rule, int ranks,
+    std::optional<nn::DType> reduction_dtype = std::nullopt) {
   struct Keep : actors::JobObserver {
     void OnSteps(absl::Span<const actors::StepReport> steps) override {
       for (const auto& step : steps) losses.push_back(step.loss);
@@ -113,6 +116,7 @@ std::vector<double> JobLosses(Rule rule, int ranks) {
     spec.optimizer = nn::AdamWDefaults();
   }
   spec.plan.mesh = pipeline::Mesh(ranks);
+  spec.plan.reduction_dtype = reduction_dtype;
   spec.plan.global_batch_size = kBatch;
   spec.steps = kSteps;
   const auto result = actors::RunJob(spec, &keep);
@@ -133,6 +137,23 @@ TEST(DdpTest, ALoopHasTheLossesOfItsJob) {
       const absl::Status status = Spawn(Loop(rule, &run), Ranks(ranks));
       ASSERT_TRUE(status.ok()) << status;
       EXPECT_EQ(run.losses, JobLosses(rule, ranks)) << ranks << " ranks";
+    }
+  }
+}
+
+TEST(DdpTest, GradientsAreRoundedAsInTheJob) {
+  for (const bool exact_mean : {true, false}) {
+    for (const nn::DType dtype : {nn::DType::kBF16, nn::DType::kF32}) {
+      DDPOptions options;
+      options.exact_mean = exact_mean;
+      options.reduction_dtype = dtype;
+      Trained run;
+      const absl::Status status =
+          Spawn(Loop(Rule::kSgd, &run, /*micro_batches=*/1, options), Ranks(2));
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(run.losses, JobLosses(Rule::kSgd, 2, dtype));
+      EXPECT_EQ(run.losses == JobLosses(Rule::kSgd, 2),
+                dtype == nn::DType::kF32);
     }
   }
 }
@@ -426,6 +447,14 @@ TEST(DdpTest, WrongUseIsNamed) {
                 DDP ddp(model, options);
               }),
               HasSubstr("DDPOptions.bucket_cap_mb"));
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Toy>();
+                DDPOptions options;
+                options.reduction_dtype = DType::kI32;
+                DDP ddp(model, options);
+              }),
+              HasSubstr("DDPOptions.reduction_dtype is a floating dtype, such "
+                        "as bf16 or f16, not i32"));
   EXPECT_THAT(error([](Rank& rank) {
                 auto model = rank.Make<Toy>();
                 DDP ddp(model);
