@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/fnv_hash.h"
@@ -96,6 +97,10 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
       buffers_sync->Broadcast(active.first);
     });
   }
+}
+
+void DistributedDataParallel::SetHook(CommHook hook) {
+  core().SetHook(std::move(hook));
 }
 
 DistributedDataParallel::Unsynced::Unsynced(ModelCore& core)

@@ -28,8 +28,10 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "nn/tensor/dtype.h"
+#include "troupe/comm_hook.h"
 #include "troupe/join.h"
 #include "troupe/model.h"
 
@@ -65,6 +67,14 @@ class DistributedDataParallel : public Trainable {
   explicit DistributedDataParallel(const Trainable& model,
                                    const DDPOptions& options = {});
 
+  // Lets `hook` reduce each bucket in place of the all-reduce, from the next
+  // backward on (troupe/comm_hook.h). All ranks register one, once, before the
+  // first backward of a step; not with DDPOptions::reduction_dtype.
+  template <typename Hook>
+  void RegisterCommHook(Hook hook) {
+    SetHook(MakeCommHook(std::move(hook)));
+  }
+
   // Guard under which backwards reduce nothing: the next one without it reduces
   // the sum of all.
   class Unsynced {
@@ -86,6 +96,8 @@ class DistributedDataParallel : public Trainable {
                                CallPlace place = CallPlace::Here()) const {
     return JoinGuard(*this, options, place);
   }
+ private:
+  void SetHook(CommHook hook);
 };
 using DDP = DistributedDataParallel;
 

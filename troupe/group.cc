@@ -70,6 +70,14 @@ void Work::Wait() {
           group.strand_.Await(*group.comm_, state_->done));
 }
 
+comm::Communicator* Work::comm() const {
+  return state_ == nullptr ? nullptr : state_->group->comm_.get();
+}
+
+base::Event Work::event() const {
+  return state_ == nullptr ? base::Event() : state_->done;
+}
+
 int Work::source() const {
   return state_ == nullptr ? kAnySource : state_->arrival.source;
 }

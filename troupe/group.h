@@ -83,7 +83,12 @@ class Work {
 
  private:
   friend class Group;
+  friend class HookRunner;  // troupe/hook_runner.h
   struct State;
+  // The communicator of its group and its end; null, and a completed event, for
+  // a work that is nothing.
+  comm::Communicator* comm() const;
+  base::Event event() const;
   std::shared_ptr<State> state_;
 };
 

@@ -11,6 +11,7 @@
 #include "pipeline/mesh.h"
 #include "pipeline/parameter_plan.h"
 #include "pipeline/plan_groups.h"
+#include "troupe/hook_runner.h"
 #include "troupe/model.h"
 
 namespace troupe {
@@ -106,6 +107,25 @@ void ModelCore::BeforeForward(const Tensor& x) {
   if (synced_) SyncBuffers();
 }
 
+void ModelCore::SetHook(CommHook hook) {
+  if (hook_ != nullptr) {
+    throw base::StatusError(absl::FailedPreconditionError(
+        "the DDP has a communication hook already; register one that does the "
+        "work of both"));
+  }
+  Group& group = rank_.NewGroup(rank_.Axis("dp").ranks());
+  auto runner = std::make_unique<HookRunner>(*this, group, std::move(hook));
+  base::OrThrow(engine_->SetHook(runner.get()));
+  hook_ = std::move(runner);
+}
+
+void ModelCore::Follow(int action, comm::Communicator& group,
+                       const base::Event& done,
+                       std::function<absl::Status()> then) {
+  in_flight_.push_back(
+      {engine_->step(), action, &group, done, std::move(then)});
+}
+
 void ModelCore::Attach(
     const std::function<std::unique_ptr<nn::Optimizer>()>& make) {
   base::OrThrow(engine_->AttachOptimizer(make));
@@ -160,7 +180,8 @@ void ModelCore::Launch(int action, pipeline::GroupId group,
                        const comm::Event& after) {
   comm::Communicator& comm = groups_.Of(group);
   in_flight_.push_back({engine_->step(), action, &comm,
-                        base::OrThrow(comm.Start(collective, after))});
+                        base::OrThrow(comm.Start(collective, after)),
+                        nullptr});
 }
 
 void ModelCore::Send(int, bool, int, const nn::TensorList&,
@@ -179,7 +200,8 @@ bool ModelCore::EndSome() {
     }
     const InFlight collective = *next;
     next = in_flight_.erase(next);
-    const absl::Status& status = collective.done.status();
+    const absl::Status status = collective.done.status();
+    if (status.ok() && collective.then) base::OrThrow(collective.then());
     base::OrThrow(status.ok()
                       ? engine_->CollectiveDone(
                             collective.step, collective.action, collective.done)

@@ -26,6 +26,7 @@
 #include "nn/optim/optimizer.h"
 #include "nn/tensor/dtype.h"
 #include "pipeline/buckets.h"
+#include "troupe/comm_hook.h"
 #include "troupe/rank.h"
 
 namespace troupe {
@@ -45,6 +46,8 @@ struct Distribution {
   bool exact_mean = false;
   std::optional<nn::DType> reduction_dtype;
 };
+
+class HookRunner;  // troupe/hook_runner.h
 
 class ModelCore : private actors::EngineHost, private actors::StrandWait {
  public:
@@ -70,6 +73,14 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   // buckets. The values stay. Throws if there is an optimizer.
   void Distribute(const Distribution& distribution);
   bool distributed() const { return distributed_; }
+  // Lets a communication hook reduce the gradients from now on. All ranks along
+  // dp call it: the hook gets a group of its own. Throws if there is one
+  // already.
+  void SetHook(CommHook hook);
+  // Ends action `action` of the present step when `done`, of something that was
+  // started in `group`, has completed and `then`, unless it is null, has run.
+  void Follow(int action, comm::Communicator& group, const base::Event& done,
+              std::function<absl::Status()> then);
   // Whether a backward reduces gradients.
   void set_synced(bool synced) { synced_ = synced; }
   bool synced() const { return synced_; }
@@ -119,6 +130,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
     int action;
     comm::Communicator* group;
     base::Event done;
+    std::function<absl::Status()> then;  // null: nothing
   };
 
   void MakeEngine(const Distribution& distribution,
@@ -143,6 +155,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   const std::unique_ptr<nn::Module> module_;
   std::vector<nn::Parameter*> parameters_;  // sorted by address
   actors::RankGroups groups_;
+  std::unique_ptr<HookRunner> hook_;  // null: all-reduces
   std::unique_ptr<actors::LoopEngine> engine_;
   std::deque<InFlight> in_flight_;
   bool distributed_ = false;

@@ -57,6 +57,9 @@ class Reducer {
   absl::StatusOr<bool> Start(int action, pipeline::GroupId group,
                              const comm::Collective& collective,
                              const comm::Event& after);
+  // Records a reduction that was launched without Start(), by a hook of a loop
+  // (loop/hook_action.h).
+  void NoteLaunched() { ++in_flight_; }
   // Records the end of a launched collective.
   void Finish() { --in_flight_; }
   // Returns the number of collectives that were launched and have not ended.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/engine/actions/actions.h"
+#include "actors/engine/loop/hook_action.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/ops/loss.h"
@@ -105,11 +106,16 @@ absl::Status LoopEngine::MakeDispatcher() {
       optimizer != nullptr && optimizer->NeedsAllBuckets();
   plan_.update_needs_all_buckets = table.update_needs_all_buckets;
   const int buckets = parameters_->num_buckets();
+  StepActions actions = MakeActions(*parts_);
+  if (hook_ != nullptr) {
+    actions[static_cast<int>(ActionKind::kReduceBucket)] =
+        std::make_unique<HookAction>(*parts_, hook_);
+  }
   dispatcher_.reset();  // it refers to the losses
   losses_.emplace(std::move(losses));
   dispatcher_.emplace(
       Dispatcher::Options{pipeline::LoopTable(buckets, table), {}, {buckets}},
-      *parts_, MakeActions(*parts_), *inbox_, *losses_, trace_);
+      *parts_, std::move(actions), *inbox_, *losses_, trace_);
   return absl::OkStatus();
 }
 
@@ -122,6 +128,28 @@ absl::Status LoopEngine::AttachOptimizer(
   }
   TROUPE_RETURN_IF_ERROR(parameters_->AttachOptimizer(make));
   return MakeDispatcher();
+}
+
+absl::Status LoopEngine::SetHook(BucketHook* hook) {
+  if (plan_.reduction_dtype.has_value()) {
+    return absl::InvalidArgumentError(
+        "a communication hook takes the place of reductions in another dtype; "
+        "leave out reduction_dtype, or the hook");
+  }
+  if (dispatcher_->present().under_way) {
+    return absl::FailedPreconditionError(
+        "a communication hook is registered before the first backward of a "
+        "step: register it before, or discard the gradients with ZeroGrad()");
+  }
+  hook_ = hook;
+  return MakeDispatcher();
+}
+
+absl::Status LoopEngine::CheckOutsideHook() const {
+  if (hook_ == nullptr || !hook_->running()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a communication hook may not run backwards, steps or ZeroGrad() of its "
+      "model, nor wait for its gradients; it reduces the bucket it is given");
 }
 
 void LoopEngine::BucketReady(int chunk, int bucket) {
@@ -210,6 +238,7 @@ absl::Status LoopEngine::StartReductions() {
 }
 
 absl::Status LoopEngine::AwaitGradients() {
+  TROUPE_RETURN_IF_ERROR(CheckOutsideHook());
   if (!reducing_) return absl::OkStatus();
   TROUPE_RETURN_IF_ERROR(StartReductions());
   while (reducer_->in_flight() > 0) {
@@ -223,6 +252,7 @@ absl::Status LoopEngine::AwaitGradients() {
 }
 
 absl::Status LoopEngine::Step() {
+  TROUPE_RETURN_IF_ERROR(CheckOutsideHook());
   if (parameters_->optimizer() == nullptr) {
     return absl::FailedPreconditionError(
         "Step() without an optimizer; make one for this model first");

@@ -62,6 +62,7 @@
 #include "actors/engine/dispatcher.h"
 #include "actors/engine/engine_parts.h"
 #include "actors/engine/inbox.h"
+#include "actors/engine/loop/bucket_hook.h"
 #include "actors/engine/predicted_outputs.h"
 #include "actors/engine/quiet_wait.h"
 #include "actors/engine/rank_device.h"
@@ -123,6 +124,13 @@ class LoopEngine : private GradientLedger::Listener {
   //   the last ZeroGrad() or Step().
   absl::Status AttachOptimizer(const ChunkParameters::MakeOptimizerFn& make);
 
+  // Lets `hook`, which outlives the engine, reduce the buckets from now on in
+  // place of all-reduces; nothing then averages gradients or rounds them.
+  //   kInvalidArgument: the plan has a reduction_dtype.
+  //   kFailedPrecondition: a backward has run since the last ZeroGrad() or
+  //   Step().
+  absl::Status SetHook(BucketHook* hook);
+
   // Runs the backward to its end. If it is synced, starts the reduction of each
   // bucket as soon as its gradients are complete, and returns while reductions
   // may be in flight.
@@ -174,6 +182,8 @@ class LoopEngine : private GradientLedger::Listener {
   void BucketReady(int chunk, int bucket) override;
   void BucketReleased(int chunk, int bucket) override;
 
+  // Refuses a call from inside of the hook.
+  absl::Status CheckOutsideHook() const;
   absl::Status CheckBackward(const LoopBackward& backward) const;
   absl::Status RunBackward(const LoopBackward& backward);
   // Runs the pass; between its pieces, starts the reductions that may start.
@@ -200,6 +210,7 @@ class LoopEngine : private GradientLedger::Listener {
   std::optional<Inbox> inbox_;  // takes nothing: there are no stages
   std::optional<Dispatcher> dispatcher_;
   std::optional<GradientLedger> ledger_;
+  BucketHook* hook_ = nullptr;  // null: all-reduces
 
   std::int64_t step_ = 0;
   int backwards_ = 0;      // number in this step

@@ -1,0 +1,41 @@
+// AR of a loop with a communication hook: calls the hook (bucket_hook.h) in
+// place of the all-reduce.
+//
+//   actions[static_cast<int>(ActionKind::kReduceBucket)] =
+//       std::make_unique<HookAction>(parts, &hook);
+//
+// Errors: those of the hook; kUnimplemented for gradients on a device with
+// queues, which code of the host cannot read while the device computes.
+
+#ifndef ACTORS_ENGINE_LOOP_HOOK_ACTION_H_
+#define ACTORS_ENGINE_LOOP_HOOK_ACTION_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/engine/engine_parts.h"
+#include "actors/engine/loop/bucket_hook.h"
+#include "actors/engine/step_action.h"
+#include "base/event.h"
+
+namespace troupe::actors {
+
+class HookAction : public StepAction {
+ public:
+  // Both outlive it.
+  HookAction(const EngineParts& parts, BucketHook* hook)
+      : parts_(parts), hook_(hook) {}
+
+  absl::StatusOr<Progress> Begin(int id, StepInFlight& step,
+                                 Dispatcher& dispatcher) override;
+  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
+                   const base::Event& done) override;
+  bool recordable() const override { return false; }
+
+ private:
+  const EngineParts& parts_;
+  BucketHook* const hook_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_ENGINE_LOOP_HOOK_ACTION_H_
