@@ -1,6 +1,7 @@
 #include "troupe/model_core.h"
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -30,7 +31,19 @@ ModelCore::ModelCore(Rank& rank, std::unique_ptr<nn::Module> module)
   rank_.AddModel(this);
 }
 
-ModelCore::~ModelCore() { rank_.RemoveModel(this); }
+ModelCore::~ModelCore() {
+  rank_.RemoveModel(this);
+  for (const InFlight& collective : in_flight_) {
+    if (collective.done.ready()) continue;
+    collective.group->Abort(absl::CancelledError(
+        absl::StrCat("rank ", rank_.number(),
+                     " ended while its gradients were being reduced")));
+  }
+}
+
+void ModelCore::Finish() {
+  while (reduces()) AwaitNews();
+}
 
 bool ModelCore::Owns(const nn::Parameter* parameter) const {
   return std::binary_search(parameters_.begin(), parameters_.end(),
@@ -254,7 +267,16 @@ std::shared_ptr<ModelCore> PlaceModule(Rank& rank,
     throw base::StatusError(
         absl::InvalidArgumentError("a model needs a module, not null"));
   }
-  return std::make_shared<ModelCore>(rank, std::move(module));
+  // Peers use the gradients until their reductions have ended, which an end of
+  // the program waits for, as for all that was started in its groups.
+  const auto end = [](ModelCore* core) {
+    std::unique_ptr<ModelCore> ended(core);
+    if (core->reduces() && std::uncaught_exceptions() == 0) {
+      core->rank().FinishLater(std::move(ended));
+    }
+  };
+  return std::shared_ptr<ModelCore>(new ModelCore(rank, std::move(module)),
+                                    end);
 }
 
 void AverageGradients(const Trainable& model, CallPlace place) {

@@ -62,6 +62,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   };
 
   ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
+  // Aborts the reductions under way: peers may not use the memory any more.
   ~ModelCore() override;
 
   Rank& rank() { return rank_; }
@@ -94,6 +95,11 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   }
   // Called before each forward, with its input.
   void BeforeForward(const Tensor& x);
+
+  // Whether reductions are under way.
+  bool reduces() const { return !in_flight_.empty(); }
+  // Waits for their end.
+  void Finish();
 
   // `observer` outlives its calls; null: none.
   void set_observer(CallObserver* observer) { observer_ = observer; }

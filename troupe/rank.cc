@@ -103,7 +103,13 @@ Group& Rank::Axis(absl::string_view axis) {
   return *axes_[number];
 }
 
+void Rank::FinishLater(std::unique_ptr<ModelCore> model) {
+  ended_.push_back(std::move(model));
+}
+
 void Rank::Finish() {
+  for (const auto& model : ended_) model->Finish();
+  ended_.clear();
   for (Group& group : groups_) group.Finish();
 }
 

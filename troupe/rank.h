@@ -149,6 +149,9 @@ class Rank : public nn::ContextOwner {
   // Gives layers the collectives of the axis dp, for synchronised norms.
   void ConnectLayers();
 
+  // Keeps a model whose reductions are under way until Finish().
+  void FinishLater(std::unique_ptr<ModelCore> model);
+
   // Waits for all that was started in its groups; Spawn() calls it at the
   // program's end.
   void Finish();
@@ -168,6 +171,7 @@ class Rank : public nn::ContextOwner {
   std::vector<ModelCore*> models_;
   std::unique_ptr<LayerAxes> layers_;  // null: layers have no peers
   std::vector<Group*> axes_;           // indexed by axis; null: not made yet
+  std::vector<std::unique_ptr<ModelCore>> ended_;
 };
 
 // Waits until all ranks have come.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -422,6 +423,27 @@ TEST(DdpTest, SynchronisedNormsSeeAllRanks) {
   ASSERT_FALSE(one.empty());
   for (std::size_t i = 0; i < one.size(); ++i) {
     EXPECT_NEAR(one[i], two[i], 1e-5) << i;
+  }
+}
+
+// The memory of the gradients outlives their reductions.
+TEST(DdpTest, AProgramMayEndWhileGradientsAreReduced) {
+  const Program program = [](Rank& rank) {
+    auto model = rank.Make<Toy>();
+    DDP ddp(model);
+    nn::MeanSquaredError(ddp(rank.Randn({20, 10})), rank.Randn({20, 5}))
+        .Backward();
+    if (rank.number() == 2) throw std::runtime_error("enough");
+  };
+  for (int i = 0; i < 20; ++i) {
+    const absl::Status status = Spawn(program, Ranks(2));
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_THAT(std::string(Spawn(program, Ranks(3)).message()),
+                HasSubstr("rank 2: enough"));
+  }
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const SimulatedRun run = Simulate(program, Ranks(2), {seed});
+    ASSERT_TRUE(run.status.ok()) << run.status;
   }
 }
 
