@@ -10,6 +10,7 @@
 #include "base/status_error.h"
 #include "troupe/buffer_sync.h"
 #include "troupe/model_core.h"
+#include "troupe/optimizer.h"
 
 namespace troupe {
 namespace {
@@ -101,6 +102,15 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
 
 void DistributedDataParallel::SetHook(CommHook hook) {
   core().SetHook(std::move(hook));
+}
+
+void DistributedDataParallel::StepInBackward(const Optimizer& optimizer) {
+  if (&optimizer.model().core() != &core()) {
+    throw base::StatusError(absl::InvalidArgumentError(
+        "StepInBackward() takes the optimizer of this DDP, and this one trains "
+        "another model"));
+  }
+  base::OrThrow(core().engine().StepInBackward());
 }
 
 DistributedDataParallel::Unsynced::Unsynced(ModelCore& core)

@@ -37,6 +37,8 @@
 
 namespace troupe {
 
+class Optimizer;  // troupe/optimizer.h
+
 // The options of PyTorch 2.15's constructor; those that are missing are
 // needless here (docs/coming_from_pytorch.md).
 struct DDPOptions {
@@ -74,6 +76,13 @@ class DistributedDataParallel : public Trainable {
   void RegisterCommHook(Hook hook) {
     SetHook(MakeCommHook(std::move(hook)));
   }
+
+  // Lets every backward update each bucket as soon as it is reduced
+  // (optimizer in backward); `optimizer`, one of this DDP, has the same bits as
+  // without. Step() then ends the step: it waits for updates under way. A step
+  // has one backward, without NoSync(). Refused for optimizers that need all
+  // gradients first (clipping, skipped steps, layerwise rates).
+  void StepInBackward(const Optimizer& optimizer);
 
   // Guard under which backwards reduce nothing: the next one without it reduces
   // the sum of all.

@@ -50,7 +50,7 @@ enum class Rule { kSgd, kAdamW };
 
 // The loop, on each rank.
 Program Loop(Rule rule, Trained* run, int micro_batches = 1,
-             const DDPOptions& edited = {}) {
+             const DDPOptions& edited = {}, bool step_in_backward = false) {
   return [=](Rank& rank) {
     auto model = rank.Place(nn::MakeMlp({784, 24, 10}, {}));
     DDPOptions options = edited;
@@ -63,6 +63,7 @@ Program Loop(Rule rule, Trained* run, int micro_batches = 1,
     } else {
       optimizer.emplace(Adam(ddp, nn::AdamWDefaults()));
     }
+    if (step_in_backward) ddp.StepInBackward(*optimizer);
     DataLoader loader(rank, Glyphs(),
                       {kBatch / rank.size() / micro_batches, /*shuffle=*/true});
     int step = 0, micro_batch = 0;
@@ -155,6 +156,31 @@ TEST(DdpTest, GradientsAreRoundedAsInTheJob) {
       EXPECT_EQ(run.losses, JobLosses(Rule::kSgd, 2, dtype));
       EXPECT_EQ(run.losses == JobLosses(Rule::kSgd, 2),
                 dtype == nn::DType::kF32);
+    }
+  }
+}
+
+TEST(DdpTest, StepsInBackwardHaveTheSameBits) {
+  for (const Rule rule : {Rule::kSgd, Rule::kAdamW}) {
+    for (const int ranks : {1, 2}) {
+      for (const bool exact_mean : {false, true}) {
+        DDPOptions options;
+        options.exact_mean = exact_mean;
+        Trained want, have;
+        ASSERT_TRUE(Spawn(Loop(rule, &want, 1, options), Ranks(ranks)).ok());
+        const Program program =
+            Loop(rule, &have, 1, options, /*step_in_backward=*/true);
+        const absl::Status status = Spawn(program, Ranks(ranks));
+        ASSERT_TRUE(status.ok()) << status;
+        EXPECT_EQ(have.losses, want.losses);
+        EXPECT_EQ(have.parameters, want.parameters);
+        for (std::uint64_t seed = 0; seed < 5; ++seed) {
+          have = {};
+          const SimulatedRun run = Simulate(program, Ranks(ranks), {seed});
+          ASSERT_TRUE(run.status.ok()) << run.status;
+          EXPECT_EQ(have.parameters, want.parameters) << "seed " << seed;
+        }
+      }
     }
   }
 }
@@ -477,6 +503,32 @@ TEST(DdpTest, WrongUseIsNamed) {
               }),
               HasSubstr("DDPOptions.reduction_dtype is a floating dtype, such "
                         "as bf16 or f16, not i32"));
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Toy>();
+                DDP ddp(model);
+                SgdOptions options;
+                options.common.clip_grad_norm = 1;
+                ddp.StepInBackward(Sgd(ddp, options));
+              }),
+              HasSubstr("needs the norm of all gradients first"));
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Toy>();
+                auto other = rank.Make<Toy>();
+                DDP ddp(model);
+                ddp.StepInBackward(Sgd(other, {/*lr=*/0.1}));
+              }),
+              HasSubstr("takes the optimizer of this DDP"));
+  EXPECT_THAT(error([](Rank& rank) {
+                auto model = rank.Make<Toy>();
+                DDP ddp(model);
+                Sgd sgd(ddp, {/*lr=*/0.1});
+                ddp.StepInBackward(sgd);
+                auto unsynced = ddp.NoSync();
+                nn::MeanSquaredError(ddp(rank.Randn({2, 10})),
+                                     rank.Randn({2, 5}))
+                    .Backward();
+              }),
+              HasSubstr("under NoSync() in a loop with StepInBackward()"));
   EXPECT_THAT(error([](Rank& rank) {
                 auto model = rank.Make<Toy>();
                 DDP ddp(model);

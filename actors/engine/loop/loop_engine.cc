@@ -145,6 +145,42 @@ absl::Status LoopEngine::SetHook(BucketHook* hook) {
   return MakeDispatcher();
 }
 
+absl::Status LoopEngine::StepInBackward() {
+  const nn::Optimizer* const optimizer = parameters_->optimizer();
+  if (optimizer == nullptr) {
+    return absl::FailedPreconditionError(
+        "StepInBackward() without an optimizer; make one for this model first");
+  }
+  if (optimizer->NeedsAllBuckets()) {
+    return absl::InvalidArgumentError(
+        "StepInBackward() updates a bucket before the next one is reduced, and "
+        "this optimizer needs the norm of all gradients first; leave out "
+        "clipping, the skipping of steps and layerwise rates, or call Step() "
+        "after the backward alone");
+  }
+  if (dispatcher_->present().under_way) {
+    return absl::FailedPreconditionError(
+        "StepInBackward() comes before the first backward of a step; call it "
+        "before, or discard the gradients with ZeroGrad()");
+  }
+  steps_in_backward_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::CheckStepInBackward(bool synced) const {
+  if (!steps_in_backward_) return absl::OkStatus();
+  if (!synced) {
+    return absl::FailedPreconditionError(
+        "a backward under NoSync() in a loop with StepInBackward(): gradients "
+        "are used up as soon as they are reduced, and cannot add up; leave out "
+        "one of them");
+  }
+  if (!reducing_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a second backward in a step with StepInBackward(): the first one has "
+      "updated the parameters already; call Step() between them");
+}
+
 absl::Status LoopEngine::CheckOutsideHook() const {
   if (hook_ == nullptr || !hook_->running()) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -188,6 +224,7 @@ absl::Status LoopEngine::Backward(const LoopBackward& backward) {
 
 absl::Status LoopEngine::RunBackward(const LoopBackward& backward) {
   TROUPE_RETURN_IF_ERROR(CheckBackward(backward));
+  TROUPE_RETURN_IF_ERROR(CheckStepInBackward(backward.synced));
   TROUPE_RETURN_IF_ERROR(AwaitGradients());
   StepInFlight& step = dispatcher_->present();
   if (!step.under_way) {
@@ -207,6 +244,7 @@ absl::Status LoopEngine::RunBackward(const LoopBackward& backward) {
     if (reducing_) step.cursor.Begin();
     reducing_ = true;
   }
+  if (steps_in_backward_) step.cursor.Give({SignalKind::kStepAsked});
   constexpr auto kWhole = nn::BackwardPass::Mode::kWhole;
   ledger_->BeginStep();
   ledger_->BeginPass(*backward.tape, kWhole, /*last=*/synced_);
@@ -282,6 +320,12 @@ absl::Status LoopEngine::Step() {
 
 absl::Status LoopEngine::ZeroGrad() {
   TROUPE_RETURN_IF_ERROR(AwaitGradients());
+  if (steps_in_backward_ && dispatcher_->present().under_way) {
+    return absl::FailedPreconditionError(
+        "ZeroGrad() after a backward that has updated the parameters "
+        "(StepInBackward()): there is no gradient left to discard; call Step() "
+        "first, which ends the step");
+  }
   if (dispatcher_->present().under_way) {
     dispatcher_->present().under_way = false;
     parts_->position.EndStep();

@@ -131,6 +131,13 @@ class LoopEngine : private GradientLedger::Listener {
   //   Step().
   absl::Status SetHook(BucketHook* hook);
 
+  // Makes every backward update each bucket as soon as it is reduced, from now
+  // on; Step() then ends the step. A step has one backward, which is synced.
+  //   kFailedPrecondition: there is no optimizer, or a backward has run since
+  //   the last ZeroGrad() or Step().
+  //   kInvalidArgument: the optimizer's updates need all gradients.
+  absl::Status StepInBackward();
+
   // Runs the backward to its end. If it is synced, starts the reduction of each
   // bucket as soon as its gradients are complete, and returns while reductions
   // may be in flight.
@@ -147,6 +154,8 @@ class LoopEngine : private GradientLedger::Listener {
   absl::Status Step();
   // Discards all gradients: the next backward overwrites them. Touches no
   // memory; waits for reductions in flight.
+  //   kFailedPrecondition: a backward has updated parameters with them already
+  //   (StepInBackward()).
   absl::Status ZeroGrad();
 
   // Ends the collective of an action (StepRunner::CollectiveDone).
@@ -182,6 +191,8 @@ class LoopEngine : private GradientLedger::Listener {
   void BucketReady(int chunk, int bucket) override;
   void BucketReleased(int chunk, int bucket) override;
 
+  // Refuses a backward that the updates of another one forbid.
+  absl::Status CheckStepInBackward(bool synced) const;
   // Refuses a call from inside of the hook.
   absl::Status CheckOutsideHook() const;
   absl::Status CheckBackward(const LoopBackward& backward) const;
@@ -211,6 +222,7 @@ class LoopEngine : private GradientLedger::Listener {
   std::optional<Dispatcher> dispatcher_;
   std::optional<GradientLedger> ledger_;
   BucketHook* hook_ = nullptr;  // null: all-reduces
+  bool steps_in_backward_ = false;
 
   std::int64_t step_ = 0;
   int backwards_ = 0;      // number in this step

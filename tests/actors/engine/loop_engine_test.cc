@@ -164,6 +164,23 @@ TEST(LoopEngineTest, ReductionsBeginWhileTheBackwardRuns) {
             "!0.bias +AR1 -AR1 +AR2 -AR2 -B0 +UP0 -UP0 +UP1 -UP1 +UP2 -UP2");
 }
 
+TEST(LoopEngineTest, UpdatesBeginWhileTheBackwardRuns) {
+  const EngineFixture job({/*ranks=*/1, Numbers::kFloat, kSteps},
+                          PowersOfTwo(1, 1, UseMomentum));
+  Sink sink;
+  LoopOptions options;
+  options.trace = &sink;
+  LoopRanks ranks(job, options);
+  ASSERT_TRUE(ranks.rank(0).engine().StepInBackward().ok());
+  ranks.Train(2);
+  const auto end = sink.text.find("-B0");
+  ASSERT_NE(end, std::string::npos) << sink.text;
+  for (const char* update : {"+UP0 ", "+UP1 ", "+UP2 "}) {
+    EXPECT_LT(sink.text.find(update), end) << sink.text;
+  }
+  EXPECT_LT(sink.text.find("+UP0 "), sink.text.find("!0.weight")) << sink.text;
+}
+
 // Returns the gradients of a rank, flat.
 std::vector<float> GradsOf(LoopRank& rank) {
   const nn::ParameterArena& arena = rank.engine().parameters().arena(0);
@@ -308,6 +325,37 @@ TEST(LoopEngineTest, CallsInTheWrongOrderSayWhatToDo) {
             "reduced over the ranks; run the last backward without it");
   Backward(rank, batch);
   EXPECT_TRUE(engine.Step().ok());
+}
+
+TEST(LoopEngineTest, StepInBackwardRefusesWhatItCannotUndo) {
+  const EngineFixture job({/*ranks=*/1, Numbers::kFloat, kSteps},
+                          PowersOfTwo(1, 1, UseMomentum));
+  LoopRanks ranks(job, {});
+  LoopRank& rank = ranks.rank(0);
+  LoopEngine& engine = rank.engine();
+  const data::Batch batch = job.Batches(0, 0)[0];
+  Backward(rank, batch);
+  EXPECT_EQ(engine.StepInBackward().message(),
+            "StepInBackward() comes before the first backward of a step; call "
+            "it before, or discard the gradients with ZeroGrad()");
+  ASSERT_TRUE(engine.ZeroGrad().ok());
+  ASSERT_TRUE(engine.StepInBackward().ok());
+  LoopBackward backward{&rank.tape(), rank.Loss(batch)};
+  backward.synced = false;
+  EXPECT_EQ(engine.Backward(backward).message(),
+            "a backward under NoSync() in a loop with StepInBackward(): "
+            "gradients are used up as soon as they are reduced, and cannot add "
+            "up; leave out one of them");
+  Backward(rank, batch);
+  EXPECT_EQ(engine.Backward({&rank.tape(), rank.Loss(batch)}).message(),
+            "a second backward in a step with StepInBackward(): the first one "
+            "has updated the parameters already; call Step() between them");
+  EXPECT_EQ(engine.ZeroGrad().message(),
+            "ZeroGrad() after a backward that has updated the parameters "
+            "(StepInBackward()): there is no gradient left to discard; call "
+            "Step() first, which ends the step");
+  EXPECT_TRUE(engine.Step().ok());
+  EXPECT_TRUE(engine.ZeroGrad().ok());
 }
 
 TEST(LoopEngineTest, ExactMeanRefusesASecondReduction) {
