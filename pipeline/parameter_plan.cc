@@ -1,12 +1,15 @@
 #include "pipeline/parameter_plan.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/edit_distance.h"
 #include "base/field_error.h"
 #include "pipeline/stage_buckets.h"
 
@@ -22,12 +25,34 @@ absl::Status CheckReplicas(const Mesh& mesh) {
       mesh.size(), " ranks with dp = ", mesh.dp(), "; use a mesh of dp alone"));
 }
 
+// Limit on the names that an error offers.
+constexpr std::size_t kNearestMax = 3;
+
+absl::Status CheckDelayed(const std::vector<std::string>& delayed,
+                          absl::Span<nn::Parameter* const> parameters) {
+  std::vector<std::string> trained;
+  for (const nn::Parameter* parameter : parameters) {
+    if (parameter->requires_grad) trained.push_back(parameter->name);
+  }
+  for (const std::string& name : delayed) {
+    if (std::find(trained.begin(), trained.end(), name) != trained.end()) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the delayed parameter \"", name,
+        "\" is none that the model trains; the nearest are ",
+        absl::StrJoin(base::NearestNames(name, trained, kNearestMax), ", ")));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> MakeParameterPlan(
     const ParameterPlanOptions& options,
     absl::Span<nn::Parameter* const> parameters, nn::Device device) {
   TROUPE_RETURN_IF_ERROR(CheckReplicas(options.mesh));
+  TROUPE_RETURN_IF_ERROR(CheckDelayed(options.delayed, parameters));
   Plan plan;
   plan.mesh = options.mesh;
   plan.grad_dtype = options.grad_dtype;
@@ -54,8 +79,11 @@ absl::StatusOr<Plan> MakeParameterPlan(
     bytes +=
         parameter->shape.numel() * static_cast<std::int64_t>(nn::SizeOf(dtype));
   }
-  FillBuckets({options.buckets, options.grad_dtype}, {std::move(trained)},
-              plan.stages);
+  FillBuckets({options.buckets,
+               options.grad_dtype,
+               options.bucket_limits,
+               {options.delayed.begin(), options.delayed.end()}},
+              {std::move(trained)}, plan.stages);
   plan.ranks.emplace_back().reduce_inline = bytes <= options.inline_bytes;
   return plan;
 }

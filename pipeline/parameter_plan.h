@@ -17,7 +17,8 @@
 // The plan has one stage, and none of the tables of a job: Plan::Check() does
 // not accept it, and RankPlan::train is empty.
 //
-// Errors: kInvalidArgument that names the axis of the mesh, or the parameter.
+// Errors: kInvalidArgument that names the axis of the mesh, or the parameter; a
+// delayed parameter that does not exist, with the nearest names.
 // Cost: linear in the parameters.
 
 #ifndef PIPELINE_PARAMETER_PLAN_H_
@@ -25,6 +26,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -41,6 +44,12 @@ namespace troupe::pipeline {
 struct ParameterPlanOptions {
   Mesh mesh;  // replicas alone
   BucketOptions buckets;
+  // Limits of the buckets in bytes, of which the last one repeats; empty: those
+  // of `buckets`.
+  std::vector<std::int64_t> bucket_limits;
+  // Names of parameters whose gradients are reduced after all others: they have
+  // the last bucket, one for each dtype.
+  std::vector<std::string> delayed;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
   // Dtype in which they are added up over replicas; unset: their own.

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
+
+#include "absl/types/span.h"
+#include "pipeline/bucket_limits.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -31,10 +35,11 @@ struct Trained {
   }
 
   // Returns the buckets, ordered by when their last gradient is complete.
-  std::vector<std::vector<int>> Buckets(const BucketOptions& options) const {
+  std::vector<std::vector<int>> Buckets(
+      absl::Span<const std::int64_t> limits) const {
     std::vector<std::vector<int>> all;
     for (const OfOneType& type : types) {
-      for (std::vector<int>& bucket : AssignBuckets(type.bytes, options)) {
+      for (std::vector<int>& bucket : AssignToBuckets(type.bytes, limits)) {
         for (int& i : bucket) i = type.numbers[i];
         all.push_back(std::move(bucket));
       }
@@ -51,7 +56,14 @@ class Filler {
  public:
   Filler(const StageBucketOptions& options,
          std::vector<std::vector<bool>> trained, std::vector<StagePlan>& stages)
-      : options_(options), trained_(std::move(trained)), stages_(stages) {}
+      : options_(options),
+        limits_(
+            options.limits.empty()
+                ? std::vector<std::int64_t>{options.buckets.first_bucket_bytes,
+                                            options.buckets.bucket_bytes}
+                : options.limits),
+        trained_(std::move(trained)),
+        stages_(stages) {}
 
   void Fill() {
     FindHolders();
@@ -93,15 +105,21 @@ class Filler {
   // Fills the buckets of parameters that no other stage has.
   void FillOwn(int s) {
     StagePlan& stage = stages_[s];
-    Trained own;
+    Trained own, delayed;
     for (int i = 0; i < static_cast<int>(stage.parameters.size()); ++i) {
       if (!trained_[s][i]) {
         stage.frozen.push_back(i);
       } else if (holders_[stage.parameters[i]].size() == 1) {
-        own.Add(i, stage.parameter_dtypes[i], GradBytes(stage, i));
+        const bool late = options_.delayed.count(stage.parameters[i]) > 0;
+        (late ? delayed : own)
+            .Add(i, stage.parameter_dtypes[i], GradBytes(stage, i));
       }
     }
-    stage.buckets = own.Buckets(options_.buckets);
+    stage.buckets = own.Buckets(limits_);
+    constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+    for (std::vector<int>& bucket : delayed.Buckets({kNoLimit})) {
+      stage.buckets.push_back(std::move(bucket));
+    }
   }
 
   // Fills the buckets of shared parameters: those that the same stages share go
@@ -120,7 +138,7 @@ class Filler {
       }
     }
     for (const auto& [members, shared] : sets) {
-      for (const std::vector<int>& bucket : shared.Buckets(options_.buckets)) {
+      for (const std::vector<int>& bucket : shared.Buckets(limits_)) {
         AddTied(members, bucket);
       }
     }
@@ -138,6 +156,7 @@ class Filler {
   }
 
   const StageBucketOptions options_;
+  const std::vector<std::int64_t> limits_;
   std::vector<std::vector<bool>> trained_;
   std::vector<StagePlan>& stages_;
   std::map<std::string, Holders> holders_;

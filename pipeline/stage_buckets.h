@@ -5,12 +5,16 @@
 //   FillBuckets({options.buckets, options.grad_dtype}, trained, plan.stages);
 //
 // A bucket has one dtype. Buckets are ordered by when their last gradient is
-// complete; those of the stage's ties (pipeline/ties.h) come last.
+// complete; then come those of delayed parameters, one for each dtype, and last
+// those of the stage's ties (pipeline/ties.h).
 
 #ifndef PIPELINE_STAGE_BUCKETS_H_
 #define PIPELINE_STAGE_BUCKETS_H_
 
+#include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "nn/tensor/dtype.h"
@@ -23,6 +27,11 @@ struct StageBucketOptions {
   BucketOptions buckets;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
+  // Limits of the buckets in bytes, of which the last one repeats; empty: those
+  // of `buckets`.
+  std::vector<std::int64_t> limits = {};
+  // Names of parameters whose buckets come after the others.
+  std::set<std::string> delayed = {};
 };
 
 // Sets StagePlan::buckets and frozen from the stages' lists of parameters. A

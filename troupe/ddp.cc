@@ -77,6 +77,10 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
       BytesOf("first_bucket_mb", options.first_bucket_mb);
   distribution.buckets.bucket_bytes =
       BytesOf("bucket_cap_mb", options.bucket_cap_mb);
+  for (const double mb : options.bucket_cap_mb_list) {
+    distribution.bucket_limits.push_back(BytesOf("bucket_cap_mb_list", mb));
+  }
+  distribution.delayed = options.delay_all_reduce_named_params;
   distribution.exact_mean = options.exact_mean;
   distribution.reduction_dtype = Floating(options.reduction_dtype);
   CompareModels(rank(), group, module());

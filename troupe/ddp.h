@@ -28,7 +28,9 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "nn/tensor/dtype.h"
 #include "troupe/comm_hook.h"
@@ -45,6 +47,10 @@ struct DDPOptions {
   double bucket_cap_mb = 25;
   // Limit of the first bucket, so that the first reduction begins soon.
   double first_bucket_mb = 1;
+  // Limit of each bucket in order, in place of both; the last one repeats.
+  std::vector<double> bucket_cap_mb_list;
+  // Names of parameters that are reduced after all others, in a last bucket.
+  std::vector<std::string> delay_all_reduce_named_params;
   // Whether a forward of a training begins with rank 0's buffers (running
   // statistics) on all ranks, if its backward reduces gradients. Otherwise
   // every rank keeps its own.

@@ -56,6 +56,8 @@ void ModelCore::MakeEngine(const Distribution& distribution,
   choices.mesh = pipeline::Mesh(static_cast<int>(ranks.size()));
   choices.buckets = distribution.buckets;
   choices.reduction_dtype = distribution.reduction_dtype;
+  choices.bucket_limits = distribution.bucket_limits;
+  choices.delayed = distribution.delayed;
   const pipeline::Plan plan = base::OrThrow(pipeline::MakeParameterPlan(
       choices, module_->Parameters(), rank_.kernels().device()));
   actors::LoopEngine::Setup setup;
@@ -193,8 +195,7 @@ void ModelCore::Launch(int action, pipeline::GroupId group,
                        const comm::Event& after) {
   comm::Communicator& comm = groups_.Of(group);
   in_flight_.push_back({engine_->step(), action, &comm,
-                        base::OrThrow(comm.Start(collective, after)),
-                        nullptr});
+                        base::OrThrow(comm.Start(collective, after)), nullptr});
 }
 
 void ModelCore::Send(int, bool, int, const nn::TensorList&,

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,6 +46,9 @@ struct Distribution {
   pipeline::BucketOptions buckets;
   bool exact_mean = false;
   std::optional<nn::DType> reduction_dtype;
+  // Those of pipeline::ParameterPlanOptions.
+  std::vector<std::int64_t> bucket_limits;
+  std::vector<std::string> delayed;
 };
 
 class HookRunner;  // troupe/hook_runner.h

@@ -49,6 +49,35 @@ TEST_F(ParameterPlanTest, TheParameterDeclaredLastTravelsFirst) {
   EXPECT_EQ(BucketsOf(MakePlan()->stages[0]), "3 | 2 1 | 0");
 }
 
+TEST_F(ParameterPlanTest, TheLastOfTheLimitsRepeats) {
+  Declare({1, 1, 1, 1, 1, 1, 1});
+  options_.bucket_limits = {4, 12, 8};
+  EXPECT_EQ(BucketsOf(MakePlan()->stages[0]), "6 | 5 4 3 | 2 1 | 0");
+  options_.bucket_limits = {4};
+  EXPECT_EQ(BucketsOf(MakePlan()->stages[0]), "6 | 5 | 4 | 3 | 2 | 1 | 0");
+}
+
+TEST_F(ParameterPlanTest, DelayedParametersHaveTheLastBucket) {
+  Declare({1, 1, 1, 1, 1});
+  list_[1].dtype = nn::DType::kBF16;
+  options_.buckets = {/*first_bucket_bytes=*/4, /*bucket_bytes=*/8};
+  options_.delayed = {"p4", "p1", "p2"};
+  EXPECT_EQ(BucketsOf(MakePlan()->stages[0]), "3 | 0 | 4 2 | 1");
+}
+
+TEST_F(ParameterPlanTest, ADelayedParameterThatDoesNotExistIsNamed) {
+  Declare({1, 1});
+  list_[0].name = "fc.weight";
+  list_[1].name = "conv.weight";
+  options_.delayed = {"fc.wieght"};
+  EXPECT_EQ(MakePlan().status().message(),
+            "the delayed parameter \"fc.wieght\" is none that the model "
+            "trains; the nearest are fc.weight, conv.weight");
+  list_[0].requires_grad = false;
+  options_.delayed = {"fc.weight"};
+  EXPECT_FALSE(MakePlan().ok());
+}
+
 TEST_F(ParameterPlanTest, FrozenParametersAreInNoBucket) {
   Declare({1, 1, 1});
   list_[1].requires_grad = false;

@@ -321,6 +321,35 @@ TEST(CommHookTest, BucketsComeInOrderWithTheirParameters) {
   EXPECT_EQ(calls[1], calls[0]);
 }
 
+// Buckets of limits of their own, and delayed parameters behind them.
+TEST(CommHookTest, BucketsAreThoseOfTheOptions) {
+  DDPOptions options;
+  // Three gradients of 4 bytes or more each do not fit into the first bucket.
+  options.bucket_cap_mb_list = {1e-5, 1};
+  options.delay_all_reduce_named_params = {"second.weight"};
+  std::vector<std::string> buckets;
+  const Program program = [&](Rank& rank) {
+    auto model = rank.Make<Toy>();
+    DDP ddp(model, options);
+    ddp.RegisterCommHook([&](Group& group, GradBucket& bucket) {
+      if (rank.number() == 0) buckets.push_back(bucket.ToString());
+      return AllReduceHook(group, bucket);
+    });
+    Sgd sgd(ddp, {/*lr=*/0.1});
+    nn::MeanSquaredError(ddp(rank.Randn({4, 10})), rank.Randn({4, 5}))
+        .Backward();
+    sgd.Step();
+  };
+  const absl::Status status = Spawn(program, TwoRanks());
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(buckets,
+            (std::vector<std::string>{"bucket 0 (second.bias)",
+                                      "bucket 1 (first.bias, first.weight)",
+                                      "bucket 2 (second.weight)"}));
+  // The buckets change no bit.
+  EXPECT_EQ(InThreads(nullptr, options), InThreads(nullptr));
+}
+
 TEST(CommHookTest, OneRankCallsItsHook) {
   int calls = 0;
   const Program program = [&calls](Rank& rank) {
@@ -412,6 +441,15 @@ TEST(CommHookTest, WrongUseIsNamed) {
     ddp.RegisterCommHook(AllReduceHook);
   };
   EXPECT_THAT(ErrorOf(once, rounded), HasSubstr("leave out reduction_dtype"));
+  DDPOptions delayed;
+  delayed.delay_all_reduce_named_params = {"second.wieght"};
+  EXPECT_THAT(ErrorOf(once, delayed),
+              HasSubstr("\"second.wieght\" is none that the model trains; the "
+                        "nearest are second.weight"));
+  DDPOptions limits;
+  limits.bucket_cap_mb_list = {1, 0};
+  EXPECT_THAT(ErrorOf(once, limits),
+              HasSubstr("DDPOptions.bucket_cap_mb_list is above 0"));
   const auto steps = [](Rank&, DDP& ddp, Sgd& sgd) {
     ddp.RegisterCommHook([&sgd](Group&, GradBucket&) { sgd.Step(); });
   };

@@ -5,26 +5,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/edit_distance.h"
 #include "tools/trainer/config/config_keys.h"
 
 namespace troupe::tools {
 namespace {
-
-// Returns the Levenshtein distance.
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i) + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const int replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
 
 // Returns the distance of `name` from `key`, both "section.key". It is small
 // for a key of the same name in another section, or one that contains the name.
@@ -33,7 +18,7 @@ int KeyDistance(absl::string_view name, const ConfigKey& key) {
       absl::StrSplit(name, absl::MaxSplits('.', 1));
   const absl::string_view bare = parts.back();
   const int section = parts.size() == 2 && parts[0] == key.section() ? 0 : 1;
-  int distance = EditDistance(bare, key.key());
+  int distance = base::EditDistance(bare, key.key());
   if (bare.size() >= 3 && absl::StrContains(key.key(), bare)) {
     distance = std::min(distance, 1);
   }
@@ -81,12 +66,13 @@ std::string NearestKey(absl::string_view name) {
 }
 
 std::string NearestSection(absl::string_view name) {
-  const ConfigSection* nearest = std::min_element(
-      ConfigSections().begin(), ConfigSections().end(),
-      [&](const ConfigSection& a, const ConfigSection& b) {
-        return EditDistance(name, a.name) < EditDistance(name, b.name);
-      });
-  return EditDistance(name, nearest->name) <= 3 ? nearest->name : "";
+  const ConfigSection* nearest =
+      std::min_element(ConfigSections().begin(), ConfigSections().end(),
+                       [&](const ConfigSection& a, const ConfigSection& b) {
+                         return base::EditDistance(name, a.name) <
+                                base::EditDistance(name, b.name);
+                       });
+  return base::EditDistance(name, nearest->name) <= 3 ? nearest->name : "";
 }
 
 }  // namespace troupe::tools
