@@ -72,8 +72,8 @@ class GradBucket {
   const std::vector<nn::Parameter*>& parameters() const { return parameters_; }
   // Gradient of each, of its shape, in the buffer.
   std::vector<Tensor> gradients() const;
-  // What DDP would do without a hook: kAvg; with DDPOptions::exact_mean, whose
-  // updates divide, kSum.
+  // Operation of DDP's all-reduce without a hook: kAvg; with
+  // DDPOptions::exact_mean, whose updates divide, kSum.
   ReduceOp op() const { return op_; }
   // Returns "bucket 1 (fc.bias, fc.weight)", for errors.
   std::string ToString() const;

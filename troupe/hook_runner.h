@@ -2,9 +2,6 @@
 // engine gives to it (actors/engine/loop/bucket_hook.h), and turns exceptions
 // into errors that name the bucket.
 //
-//   HookRunner runner(core, group, std::move(hook));
-//   TROUPE_RETURN_IF_ERROR(engine->SetHook(&runner));
-//
 // Threads: the rank's own.
 
 #ifndef TROUPE_HOOK_RUNNER_H_

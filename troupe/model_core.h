@@ -46,7 +46,7 @@ struct Distribution {
   pipeline::BucketOptions buckets;
   bool exact_mean = false;
   std::optional<nn::DType> reduction_dtype;
-  // Those of pipeline::ParameterPlanOptions.
+  // See pipeline::ParameterPlanOptions.
   std::vector<std::int64_t> bucket_limits;
   std::vector<std::string> delayed;
 };

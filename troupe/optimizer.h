@@ -82,7 +82,7 @@ class Optimizer : public Saved {
 
   void ZeroGrad();
   void Step(CallPlace place = CallPlace::Here());
-  // What it trains.
+  // Returns the model, or DDP, that it trains.
   const Trainable& model() const { return model_; }
   // Number of steps so far, with those of the run that was loaded.
   std::int64_t steps() const;

@@ -116,8 +116,8 @@ class ChunkParameters {
   // no backward of the step adds more to the bucket.
   absl::Status AddUses(int bucket);
 
-  // Returns the gradients of a bucket, flat, with the padding of its arena. They
-  // need memory (HoldGrads()).
+  // Returns the gradients of a bucket, flat, with the padding of its arena.
+  // They need memory (HoldGrads()).
   nn::Tensor BucketGrads(int bucket) const { return Grads(places_[bucket]); }
 
   // Returns whether other stages have the bucket too (pipeline/ties.h).

@@ -3,7 +3,7 @@ hooks after five steps on two ranks.
 
     python3 tools/golden/make_comm_hooks.py
 
-tests/troupe/comm_hook_test.cc has them, and the same inputs.
+tests/troupe/reduction_dtype_test.cc has them, and the same inputs.
 """
 
 import os

@@ -1,7 +1,7 @@
 // AR of a loop with a communication hook: calls the hook (bucket_hook.h) in
 // place of the all-reduce.
 //
-//   actions[static_cast<int>(ActionKind::kReduceBucket)] =
+//   actions[static_cast<int>(pipeline::ActionKind::kReduceBucket)] =
 //       std::make_unique<HookAction>(parts, &hook);
 //
 // Errors: those of the hook; kUnimplemented for gradients on a device with

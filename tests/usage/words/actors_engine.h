@@ -56,6 +56,16 @@ extern const int action;
 extern const base::Event done;
 }  // namespace dispatcher_h
 
+namespace bucket_hook_h {
+extern LoopEngine* const engine;
+}
+
+namespace hook_action_h {
+extern std::vector<std::unique_ptr<StepAction>> actions;
+extern const EngineParts parts;
+extern BucketHook& hook;
+}  // namespace hook_action_h
+
 namespace loop_engine_h {
 extern const pipeline::Plan plan;
 extern const std::unique_ptr<nn::Module> model;

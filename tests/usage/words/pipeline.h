@@ -37,6 +37,10 @@ namespace buckets_h {
 extern const std::vector<std::int64_t> bytes_in_forward_order;
 }
 
+namespace bucket_limits_h {
+extern const std::vector<std::int64_t> bytes_in_forward_order;
+}
+
 namespace cut_search_h {
 extern const ModelCosts costs;
 extern PlanOptions plan_options;

@@ -22,6 +22,7 @@
 #include "nn/modules/net.h"
 #include "nn/optim/lr_schedule.h"
 #include "nn/tensor/allocator.h"
+#include "troupe/comm_hook.h"
 #include "troupe/ddp.h"
 #include "troupe/loader.h"
 #include "troupe/loop_rule.h"
@@ -76,6 +77,10 @@ extern const DDP& ddp;
 extern const std::vector<Var> inputs;
 extern const Var y;
 }  // namespace join_h
+
+namespace comm_hook_h {
+extern DDP& ddp;
+}  // namespace comm_hook_h
 
 namespace model_h {
 extern Rank& rank;
