@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/check.h"
 #include "pipeline/bucket_limits.h"
 
 namespace troupe::pipeline {
@@ -17,7 +16,6 @@ std::vector<std::vector<int>> AssignBuckets(
 std::vector<std::vector<int>> AssignToBuckets(
     absl::Span<const std::int64_t> bytes,
     absl::Span<const std::int64_t> limits) {
-  TROUPE_CHECK(!limits.empty(), "a bucket has a limit");
   std::vector<std::vector<int>> buckets;
   std::int64_t filled = 0;
   for (int i = static_cast<int>(bytes.size()) - 1; i >= 0; --i) {
