@@ -40,7 +40,7 @@ struct Branches : nn::Net {
   nn::Linear& used = Add<nn::Linear>("used", 4, 2);
   Var Forward(Var x) override {
     Var y = used(x);
-    return uses_extra ? y + extra(x).Sum() : y;
+    return uses_extra ? y + extra(x).Mean() : y;
   }
   bool uses_extra = true;
 };
@@ -51,7 +51,7 @@ struct Outcome {
   std::string error;
 };
 
-Outcome Run(bool hook, std::uint64_t seed) {
+Outcome TrainOnce(bool hook, std::uint64_t seed) {
   Outcome outcome;
   const Program program = [&](Rank& rank) {
     auto model = rank.Make<Branches>();
@@ -85,10 +85,10 @@ class HookBugsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(HookBugsTest, IsFound) {
   const Case& bug = GetParam();
-  const Outcome want = Run(/*hook=*/false, /*seed=*/0);
+  const Outcome want = TrainOnce(/*hook=*/false, /*seed=*/0);
   ASSERT_EQ(want.error, "");
   const auto run = [&](std::uint64_t seed) -> std::string {
-    const Outcome have = Run(/*hook=*/true, seed);
+    const Outcome have = TrainOnce(/*hook=*/true, seed);
     if (!have.error.empty()) return have.error;
     return have.values == want.values ? "" : kOtherBits;
   };
