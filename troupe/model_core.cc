@@ -1,7 +1,6 @@
 #include "troupe/model_core.h"
 
 #include <algorithm>
-#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -33,11 +32,13 @@ ModelCore::ModelCore(Rank& rank, std::unique_ptr<nn::Module> module)
 
 ModelCore::~ModelCore() {
   rank_.RemoveModel(this);
+  Abandon(absl::CancelledError(absl::StrCat(
+      "rank ", rank_.number(), " ended while its gradients were reduced")));
+}
+
+void ModelCore::Abandon(const absl::Status& why) {
   for (const InFlight& collective : in_flight_) {
-    if (collective.done.ready()) continue;
-    collective.group->Abort(absl::CancelledError(
-        absl::StrCat("rank ", rank_.number(),
-                     " ended while its gradients were being reduced")));
+    if (!collective.done.ready()) collective.group->Abort(why);
   }
 }
 
@@ -268,13 +269,11 @@ std::shared_ptr<ModelCore> PlaceModule(Rank& rank,
     throw base::StatusError(
         absl::InvalidArgumentError("a model needs a module, not null"));
   }
-  // Peers use the gradients until their reductions have ended, which an end of
+  // Peers use the gradients until their reductions have ended, which the end of
   // the program waits for, as for all that was started in its groups.
   const auto end = [](ModelCore* core) {
     std::unique_ptr<ModelCore> ended(core);
-    if (core->reduces() && std::uncaught_exceptions() == 0) {
-      core->rank().FinishLater(std::move(ended));
-    }
+    if (core->reduces()) core->rank().FinishLater(std::move(ended));
   };
   return std::shared_ptr<ModelCore>(new ModelCore(rank, std::move(module)),
                                     end);

@@ -66,7 +66,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   };
 
   ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
-  // Aborts the reductions under way: peers may not use the memory any more.
+  // Aborts the reductions under way, as Abandon() does.
   ~ModelCore() override;
 
   Rank& rank() { return rank_; }
@@ -104,6 +104,8 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   bool reduces() const { return !in_flight_.empty(); }
   // Waits for their end.
   void Finish();
+  // Ends them with `why` on all ranks: peers use the memory no more.
+  void Abandon(const absl::Status& why);
 
   // `observer` outlives its calls; null: none.
   void set_observer(CallObserver* observer) { observer_ = observer; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "actors/launchers/self_launch.h"
 #include "actors/program/run_program.h"
 #include "base/check.h"
+#include "base/exception_text.h"
+#include "base/status_error.h"
 #include "nn/kernels/open_kernels.h"
 
 namespace troupe {
@@ -61,7 +64,16 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
                                 : nn::OpenKernels(nn::Device(), cpu));
     Rank rank(self, std::move(kernels), options.seed,
               options.mesh.value_or(pipeline::Mesh(options.ranks)));
-    program(rank);
+    try {
+      program(rank);
+    } catch (const base::StatusError& error) {
+      rank.Abandon(error.status());
+      throw;
+    } catch (const std::exception&) {
+      rank.Abandon(
+          absl::InternalError(base::ExceptionText(std::current_exception())));
+      throw;
+    }
     rank.Finish();
     return absl::OkStatus();
   };

@@ -107,6 +107,13 @@ void Rank::FinishLater(std::unique_ptr<ModelCore> model) {
   ended_.push_back(std::move(model));
 }
 
+void Rank::Abandon(const absl::Status& why) {
+  for (const auto& model : ended_) {
+    model->Abandon(absl::Status(
+        why.code(), absl::StrCat("rank ", number(), ": ", why.message())));
+  }
+}
+
 void Rank::Finish() {
   for (const auto& model : ended_) model->Finish();
   ended_.clear();

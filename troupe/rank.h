@@ -149,12 +149,15 @@ class Rank : public nn::ContextOwner {
   // Gives layers the collectives of the axis dp, for synchronised norms.
   void ConnectLayers();
 
-  // Keeps a model whose reductions are under way until Finish().
+  // Keeps a model whose reductions are under way until Finish() or Abandon().
   void FinishLater(std::unique_ptr<ModelCore> model);
 
   // Waits for all that was started in its groups; Spawn() calls it at the
   // program's end.
   void Finish();
+  // Ends the reductions of models that were given to FinishLater(), after the
+  // program has failed with `why`.
+  void Abandon(const absl::Status& why);
 
  private:
   Group& AddGroup(const std::vector<int>& ranks);

@@ -77,7 +77,9 @@ Program Loop(Rule rule, Trained* run, int micro_batches = 1,
       Var loss;
       if (last) {
         loss = nn::CrossEntropy(ddp(x.Flatten()), y);
-        (loss.Mean() / micro_batches).Backward();
+        // With exact_mean a backward begins at a loss.
+        const Var root = options.exact_mean ? loss : loss.Mean() / micro_batches;
+        root.Backward();
       } else {
         auto unsynced = ddp.NoSync();
         loss = nn::CrossEntropy(ddp(x.Flatten()), y);
