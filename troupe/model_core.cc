@@ -78,6 +78,15 @@ void ModelCore::MakeEngine(const Distribution& distribution,
     setup.groups = &groups_;
   }
   engine_ = base::OrThrow(actors::LoopEngine::Create(setup, this, this));
+  std::int64_t bytes = 0;
+  const actors::ChunkParameters& parameters = engine_->parameters();
+  for (int i = 0; i < parameters.num_arenas(); ++i) {
+    const nn::ParameterArena& arena = parameters.arena(i);
+    for (int k = 0; k < arena.num_buckets(); ++k) {
+      bytes += static_cast<std::int64_t>(arena.BucketGrads(k).bytes());
+    }
+  }
+  hands_over_ = ranks.size() > 1 && rank_.strand().HandsOver(bytes);
 }
 
 void ModelCore::Distribute(const Distribution& distribution) {
@@ -139,7 +148,7 @@ void ModelCore::Follow(int action, comm::Communicator& group,
                        const base::Event& done,
                        std::function<absl::Status()> then) {
   in_flight_.push_back(
-      {engine_->step(), action, &group, done, std::move(then)});
+      {engine_->step(), action, &group, done, std::move(then), false});
 }
 
 void ModelCore::Attach(
@@ -194,9 +203,12 @@ void ModelCore::ZeroGrad() {
 void ModelCore::Launch(int action, pipeline::GroupId group,
                        const comm::Collective& collective,
                        const comm::Event& after) {
-  comm::Communicator& comm = groups_.Of(group);
-  in_flight_.push_back({engine_->step(), action, &comm,
-                        base::OrThrow(comm.Start(collective, after)), nullptr});
+  const std::shared_ptr<comm::Communicator>& comm = groups_.HandleOf(group);
+  const base::Event done =
+      hands_over_ ? rank_.strand().HandOver(comm, collective, after)
+                  : base::OrThrow(comm->Start(collective, after));
+  in_flight_.push_back(
+      {engine_->step(), action, comm.get(), done, nullptr, hands_over_});
 }
 
 void ModelCore::Send(int, bool, int, const nn::TensorList&,
@@ -232,13 +244,17 @@ void ModelCore::AwaitNews() {
   if (in_flight_.empty()) return rank_.strand().wait().AwaitNews();
   const InFlight oldest = in_flight_.front();
   // Its error is that of the collective, for EndSome().
-  rank_.strand().Await(*oldest.group, oldest.done).IgnoreError();
+  actors::ProgramRank& strand = rank_.strand();
+  (oldest.handed_over ? strand.AwaitHandedOver(*oldest.group, oldest.done)
+                      : strand.Await(*oldest.group, oldest.done))
+      .IgnoreError();
   EndSome();
 }
 
 void ModelCore::TakeNews(bool) {
   for (int i = 0; i < kChunksPerPiece && !in_flight_.empty(); ++i) {
-    if (!in_flight_.front().group->Progress()) break;
+    const InFlight& oldest = in_flight_.front();
+    if (oldest.handed_over || !oldest.group->Progress()) break;
   }
   EndSome();
   if (rank_.strand().shares_thread()) {

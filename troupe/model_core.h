@@ -1,9 +1,10 @@
 // The common part of a loop's models: a module, the step engine that trains it
 // (actors/engine/loop), and the collectives under way.
 //
-// The rank drives its collectives itself: between two pieces of a backward, and
-// while it waits. So a reduction goes on beside the backward, as far as its
-// peers have come.
+// A rank with a free core hands its collectives to its communication strand.
+// Else it drives them itself, between two pieces of a backward and while it
+// waits: so a reduction goes on beside the backward, as far as its peers have
+// come.
 
 #ifndef TROUPE_MODEL_CORE_H_
 #define TROUPE_MODEL_CORE_H_
@@ -143,6 +144,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
     comm::Communicator* group;
     base::Event done;
     std::function<absl::Status()> then;  // null: nothing
+    bool handed_over;                    // to the communication strand
   };
 
   void MakeEngine(const Distribution& distribution,
@@ -172,6 +174,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   std::deque<InFlight> in_flight_;
   bool distributed_ = false;
   bool attached_ = false;
+  bool hands_over_ = false;  // collectives, to the communication strand
   bool synced_ = true;
   std::function<double(std::optional<double> rate)> use_rate_;
   double last_rate_ = 0;

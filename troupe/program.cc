@@ -53,6 +53,7 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
   actors::ProgramSpec spec;
   spec.ranks = options.ranks;
   spec.timeout = options.timeout;
+  spec.inline_bytes = options.inline_bytes;
   spec.cluster = options.cluster;
   if (program == nullptr) return spec;
   spec.body = [program, options](actors::ProgramRank& self) -> absl::Status {

@@ -71,6 +71,10 @@ struct SpawnOptions {
   absl::Duration timeout = absl::Minutes(5);
   // Number of threads that one kernel of a rank may use. It can change bits.
   int threads_per_rank = 1;
+  // Bytes of a model's gradients up to which a rank reduces them itself,
+  // between pieces of the backward, and does not hand them to its communication
+  // strand. Negative: measured. It changes no bit.
+  std::int64_t inline_bytes = -1;
   // Layout of the ranks, for Rank::Axis(). None: all along dp.
   std::optional<pipeline::Mesh> mesh = {};
   // Opens a rank's kernels. Null: those of the CPU.

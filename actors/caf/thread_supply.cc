@@ -13,9 +13,10 @@
 namespace troupe::actors {
 namespace {
 
-constexpr int kStrandsOfRank = 3;  // loader, compute, comm
-constexpr int kStrandsOfJob = 3;   // supervisor, checkpointer, reporter
-constexpr int kThreadsShared = 2;  // rank actors; the clock
+constexpr int kStrandsOfRank = 3;         // loader, compute, comm
+constexpr int kStrandsOfProgramRank = 2;  // compute, comm
+constexpr int kStrandsOfJob = 3;          // supervisor, checkpointer, reporter
+constexpr int kThreadsShared = 2;         // rank actors; the clock
 
 absl::Status Refused(const std::string& what, int count,
                      const std::string& why) {
@@ -31,7 +32,9 @@ int JobThreads(int ranks) {
   return kStrandsOfRank * ranks + kStrandsOfJob + kThreadsShared;
 }
 
-int ProgramThreads(int ranks) { return ranks + kThreadsShared; }
+int ProgramThreads(int ranks) {
+  return kStrandsOfProgramRank * ranks + kThreadsShared;
+}
 
 absl::StatusOr<std::unique_ptr<ThreadSupply>> ThreadSupply::Start(
     int count, const ThreadPreparer& prepare) {

@@ -47,13 +47,15 @@ class RankGroups {
   const std::vector<RankGroup>& of_layers() const { return of_layers_; }
 
   // Returns the group of a collective of the table. The rank must be in it.
-  comm::Communicator& Of(pipeline::GroupId id) const {
+  comm::Communicator& Of(pipeline::GroupId id) const { return *HandleOf(id); }
+  const std::shared_ptr<comm::Communicator>& HandleOf(
+      pipeline::GroupId id) const {
     const auto found = std::find_if(
         of_table_.begin(), of_table_.end(),
         [id](const RankGroup& group) { return group.plan.id == id; });
     TROUPE_CHECK(found != of_table_.end(),
                  "a rank is in the groups that its table names");
-    return *found->comm;
+    return found->comm;
   }
 
   // Returns the number of ranks in a group of the table: 1 if the rank has no

@@ -21,6 +21,10 @@
 
 namespace troupe::actors {
 
+// Limit on inline reductions between several processes: the network takes less
+// time for this many bytes than two strands take to wake each other.
+inline constexpr std::int64_t kSpanningInlineBytes = std::int64_t{64} << 10;
+
 // Returns the gradient bytes of a rank up to which reducing on the compute
 // strand is cheaper than handing over, for `ranks` compute strands in this
 // process on `cores` cores. Takes about 2 ms; no time if no core is free, or

@@ -15,6 +15,7 @@
 #ifndef ACTORS_PROGRAM_PROGRAM_RANK_H_
 #define ACTORS_PROGRAM_PROGRAM_RANK_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -48,6 +49,18 @@ class ProgramRank {
   // completed, and returns its status.
   virtual absl::Status Await(comm::Communicator& group,
                              const base::Event& done) = 0;
+  // Whether collectives over `bytes` are worth handing over to the rank's
+  // communication strand (ProgramSpec::inline_bytes).
+  virtual bool HandsOver(std::int64_t bytes) const = 0;
+  // Lets the communication strand start and drive a collective, in the order of
+  // these calls, while the program goes on. From the first one on the group is
+  // that strand's: this one may wait for it by AwaitHandedOver() and abort it.
+  // Returns the event of the collective.
+  virtual base::Event HandOver(const std::shared_ptr<comm::Communicator>& group,
+                               const comm::Collective& collective,
+                               const base::Event& after) = 0;
+  virtual absl::Status AwaitHandedOver(comm::Communicator& group,
+                                       const base::Event& done) = 0;
   virtual StrandWait& wait() = 0;
 
   // The call that the program is in.

@@ -7,6 +7,7 @@
 #ifndef ACTORS_PROGRAM_PROGRAM_SPEC_H_
 #define ACTORS_PROGRAM_PROGRAM_SPEC_H_
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -24,6 +25,11 @@ struct ProgramSpec {
   int ranks = 1;  // number of those in all processes
   // Limit on one wait for peers.
   absl::Duration timeout = absl::Minutes(5);
+  // Limit on the bytes of a model's gradients up to which a rank reduces them
+  // itself, between pieces of the backward; more are handed over to its
+  // communication strand. Negative: measured, and without limit if no core is
+  // free for these strands. It changes no bit.
+  std::int64_t inline_bytes = -1;
   // Place of this process among several, and how many of the ranks it has;
   // none: all ranks are in this one.
   std::optional<ClusterOptions> cluster;

@@ -15,18 +15,19 @@
 namespace troupe::actors {
 namespace {
 
-// Wakes the strand while it waits for `group`. If the fiber is unwound before
-// what it started has ended, its memory must not be used by peers any more.
+// Wakes the strand while it waits for `group`, which it drives itself or not.
+// If the fiber is unwound before what it started has ended, its memory must not
+// be used by peers any more.
 class GroupWait {
  public:
   GroupWait(comm::Communicator& group, const base::Event& done,
-            const std::function<void()>& notify)
-      : group_(group), done_(done) {
-    group_.SetWakeup(notify);
+            const std::function<void()>& notify, bool drives)
+      : group_(group), done_(done), drives_(drives) {
+    if (drives_) group_.SetWakeup(notify);
     done_.OnReady([notify](const absl::Status&) { notify(); });
   }
   ~GroupWait() {
-    group_.SetWakeup(nullptr);
+    if (drives_) group_.SetWakeup(nullptr);
     if (done_.ready()) return;
     group_.Abort(absl::CancelledError(absl::StrCat(
         "rank ", group_.rank(), " of the group ended while it waited")));
@@ -37,6 +38,7 @@ class GroupWait {
  private:
   comm::Communicator& group_;
   const base::Event done_;
+  const bool drives_;
 };
 
 std::string WhatItWaitsFor(const comm::Communicator& group) {
@@ -63,17 +65,11 @@ void ProgramState::Init(Self self, ProgramContextPtr context, int rank) {
   self_ = self;
   context_ = std::move(context);
   rank_ = rank;
-  notify_ = [driving = driving_,
-             weak = caf::actor_cast<caf::weak_actor_ptr>(ProgramActor(self))] {
-    if (driving->exchange(true)) return;
-    if (auto strong = weak.lock()) {
-      caf::anon_send(caf::actor_cast<ProgramActor>(strong), drive_atom::value);
-    }
-  };
+  calls_ = DriveCalls(ProgramActor(self));
   StrandFiber::Options options;
   options.shared_thread = IsSimulated(self->system());
   options.timeout = context_->spec.timeout;
-  options.notify = notify_;
+  options.notify = calls_.call();
   fiber_.emplace(std::move(options), [this] { ended_with_ = RunBody(); });
 }
 
@@ -124,7 +120,7 @@ void ProgramState::Resume() {
 }
 
 void ProgramState::OnDrive() {
-  driving_->store(false);
+  calls_.Taken();
   Resume();
 }
 
@@ -143,14 +139,35 @@ absl::Status ProgramState::Run(comm::Communicator& group,
   return Await(group, done);
 }
 
+base::Event ProgramState::HandOver(
+    const std::shared_ptr<comm::Communicator>& group,
+    const comm::Collective& collective, const base::Event& after) {
+  if (comm_ == nullptr) {
+    comm_ = SpawnStrand(self_->system(), ProgramCommBehavior);
+  }
+  const base::Event done = base::Event::Make();
+  self_->send(comm_, actors::HandOver{group, collective, after, done});
+  return done;
+}
+
 absl::Status ProgramState::Await(comm::Communicator& group,
                                  const base::Event& done) {
+  return AwaitIn(group, done, /*drives=*/true);
+}
+
+absl::Status ProgramState::AwaitHandedOver(comm::Communicator& group,
+                                           const base::Event& done) {
+  return AwaitIn(group, done, /*drives=*/false);
+}
+
+absl::Status ProgramState::AwaitIn(comm::Communicator& group,
+                                   const base::Event& done, bool drives) {
   if (done.ready()) return done.status();
-  const GroupWait waker(group, done, notify_);
+  const GroupWait waker(group, done, calls_.call(), drives);
   awaited_ = &group;
   since_ = self_->clock().now();
   while (!done.ready()) {
-    if (group.Progress()) {
+    if (drives && group.Progress()) {
       fiber_->TakeNews(/*expected=*/false);
     } else {
       WatchAfter(context_->spec.timeout);

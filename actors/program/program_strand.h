@@ -6,7 +6,9 @@
 //        resume   from itself: the mailbox was read, the fiber continues
 //        drive    from the groups that the fiber waits for: there is progress
 //        watch    to itself: has a wait taken too long?
-// Gives  its end, and its failure, to the ProgramOutcome
+// Gives  HandOver to its communication strand (program_comm.h), once there is
+//        something to hand over; its end, and its failure, to the
+//        ProgramOutcome
 // Fails  with the program's status, or the text of its exception. It then
 //        aborts all groups, so that its peers end, too.
 //
@@ -17,6 +19,7 @@
 #define ACTORS_PROGRAM_PROGRAM_STRAND_H_
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -29,10 +32,12 @@
 #include "actors/caf/caf.h"
 #include "actors/engine/strand_fiber.h"
 #include "actors/program/call_note.h"
+#include "actors/program/program_comm.h"
 #include "actors/program/program_groups.h"
 #include "actors/program/program_outcome.h"
 #include "actors/program/program_rank.h"
 #include "actors/program/program_spec.h"
+#include "actors/protocol/drive_calls.h"
 #include "actors/protocol/messages.h"
 
 namespace troupe::actors {
@@ -57,6 +62,8 @@ struct ProgramContext {
   // The ranks of this process are [first, last).
   int first = 0;
   int last = spec.ranks;
+  // spec.inline_bytes, or what was measured in its place.
+  std::int64_t inline_bytes = 0;
   // Called when the program of a rank here has ended. Null: it concerns nobody.
   std::function<void(int rank, const absl::Status& status)> on_end;
   // The call that each rank is in, as far as it is here, and whether its
@@ -96,23 +103,31 @@ class ProgramState : private ProgramRank {
                    const comm::Collective& collective) override;
   absl::Status Await(comm::Communicator& group,
                      const base::Event& done) override;
+  bool HandsOver(std::int64_t bytes) const override {
+    return bytes > context_->inline_bytes;
+  }
+  base::Event HandOver(const std::shared_ptr<comm::Communicator>& group,
+                       const comm::Collective& collective,
+                       const base::Event& after) override;
+  absl::Status AwaitHandedOver(comm::Communicator& group,
+                               const base::Event& done) override;
   StrandWait& wait() override { return *fiber_; }
   CallNote& call() override { return context_->calls[rank_]; }
 
   absl::Status RunBody();
   // Adds the rank, and what its peers were doing.
   absl::Status WithCalls(const absl::Status& status) const;
+  // Waits for an event of a group; `drives`: by driving it.
+  absl::Status AwaitIn(comm::Communicator& group, const base::Event& done,
+                       bool drives);
   // Asks for a watch message `after` from now, if none is under way.
   void WatchAfter(absl::Duration after);
 
   Self self_ = nullptr;
   ProgramContextPtr context_;
   int rank_ = 0;
-  std::function<void()> notify_;  // sends a drive, from any thread
-  // Whether a drive is under way: one is enough, however often a group calls.
-  // Shared with the groups, which may outlive the actor.
-  std::shared_ptr<std::atomic<bool>> driving_ =
-      std::make_shared<std::atomic<bool>>(false);
+  DriveCalls calls_;
+  ProgramCommActor comm_;  // null until something is handed over
   bool looking_ = false;   // whether a resume message is under way
   bool watching_ = false;  // whether a watch message is under way
   comm::Communicator* awaited_ = nullptr;  // group of the wait under way

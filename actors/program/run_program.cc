@@ -7,10 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "actors/caf/strand_scheduler.h"
 #include "actors/caf/thread_supply.h"
+#include "actors/planning/calibrate.h"
 #include "actors/program/program_links.h"
 #include "actors/program/program_strand.h"
 #include "actors/protocol/threaded_config.h"
 #include "base/check.h"
+#include "base/cpu_cores.h"
 #include "base/exception_text.h"
 #include "comm/local/local_group.h"
 
@@ -20,6 +22,15 @@ namespace {
 
 int RanksHere(const ProgramSpec& spec) {
   return spec.cluster.has_value() ? spec.cluster->ranks : spec.ranks;
+}
+
+// Returns ProgramSpec::inline_bytes, or what is measured in its place, as for
+// jobs.
+std::int64_t InlineBytes(const ProgramSpec& spec) {
+  if (spec.inline_bytes >= 0) return spec.inline_bytes;
+  return spec.cluster.has_value() && spec.cluster->processes > 1
+             ? kSpanningInlineBytes
+             : MeasureInlineBytes(spec.ranks, base::AvailableCores());
 }
 
 }  // namespace
@@ -45,6 +56,7 @@ absl::Status CheckProgram(const ProgramSpec& spec) {
 absl::Status RunProgram(const ProgramSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckProgram(spec));
   try {
+    const std::int64_t inline_bytes = InlineBytes(spec);
     TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadSupply> threads,
                             StartActorThreads(ProgramThreads(RanksHere(spec))));
     std::unique_ptr<ProgramLinks> links;
@@ -56,6 +68,7 @@ absl::Status RunProgram(const ProgramSpec& spec) {
     const auto context = std::make_shared<ProgramContext>(
         spec, links == nullptr ? LocalGroupsBy(comm::MakeLocalGroup)
                                : links->groups());
+    context->inline_bytes = inline_bytes;
     if (links != nullptr) links->Attach(context);
     const std::vector<ProgramActor> ranks = SpawnProgram(system, context);
     if (links != nullptr) {

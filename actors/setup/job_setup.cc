@@ -111,10 +111,6 @@ SavedPlan ReadSavedPlan(base::FileSystem& files, const Checkpoint* checkpoint) {
   return ReadPlanFile(files, checkpoint->path());
 }
 
-// Limit on inline reductions between several processes: the network takes less
-// time for this many bytes than two strands take to wake each other.
-constexpr std::int64_t kSpanningInlineBytes = std::int64_t{64} << 10;
-
 // Returns the limit on inline reductions. Each run chooses it anew, by where
 // its ranks are: a limit that suits one process would keep several from
 // overlapping, and the reverse. No bit depends on it.

@@ -1,5 +1,7 @@
 #include "actors/sim/simulated_program.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -39,6 +41,7 @@ SimulatedRun SimulateProgram(const ProgramSpec& spec,
       spec, LocalGroupsBy([&](const comm::LocalGroupOptions& group) {
         return InSmallChunks(options.make_group, group);
       }));
+  context->inline_bytes = std::max<std::int64_t>(0, spec.inline_bytes);
   std::vector<ProgramActor> ranks = SpawnProgram(system, context);
   while (!context->outcome.has_ended()) {
     if (++run.messages <= options.messages_max && scheduler.Step()) continue;

@@ -75,28 +75,21 @@ CommActor::behavior_type CommBehavior(
   CommState& state = self->state;
   state.context = std::move(context);
   state.compute = std::move(compute);
-  const auto weak = caf::actor_cast<caf::weak_actor_ptr>(CommActor(self));
-  const auto wakeup = [weak, driving = state.driving] {
-    if (driving->exchange(true)) return;
-    if (auto strong = weak.lock()) {
-      caf::anon_send(caf::actor_cast<CommActor>(strong), drive_atom::value);
-    }
-  };
+  state.calls = DriveCalls(CommActor(self));
   // A rank that reduces inline drives its groups on its compute strand, and
   // only one strand at a time may use them.
   const pipeline::Plan& plan = *state.context->plan;
   state.woken = !plan.RankPlanOf(state.context->rank).reduce_inline;
-  if (state.woken) SetWakeups(*state.context, wakeup);
+  if (state.woken) SetWakeups(*state.context, state.calls.call());
   // Strands that share a thread interleave after every chunk.
   const int chunks_max = IsSimulated(self->system()) ? 1 : kChunksPerDrive;
   return {[=](const Launch& launch) { Start(self->state, launch); },
           [=](drive_atom) {
-            self->state.driving->store(false);
+            const DriveCalls& calls = self->state.calls;
+            calls.Taken();
             int chunks = 0;
             while (chunks < chunks_max && Drive(self->state)) ++chunks;
-            if (chunks == chunks_max && !self->state.driving->exchange(true)) {
-              self->send(self, drive_atom::value);
-            }
+            if (chunks == chunks_max) calls.call()();
           }};
 }
 

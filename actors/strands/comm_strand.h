@@ -13,9 +13,7 @@
 #ifndef ACTORS_STRANDS_COMM_STRAND_H_
 #define ACTORS_STRANDS_COMM_STRAND_H_
 
-#include <atomic>
-#include <memory>
-
+#include "actors/protocol/drive_calls.h"
 #include "actors/protocol/messages.h"
 #include "actors/setup/rank_context.h"
 
@@ -26,10 +24,7 @@ struct CommState {
   RankContextPtr context;
   ComputeActor compute;
   bool woken = false;  // whether the groups wake this strand
-  // Whether a drive message is under way: one is enough. Shared with the
-  // wake-ups, which may outlive the actor.
-  std::shared_ptr<std::atomic<bool>> driving =
-      std::make_shared<std::atomic<bool>>(false);
+  DriveCalls calls;
 
   ~CommState();
 };
