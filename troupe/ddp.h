@@ -111,6 +111,7 @@ class DistributedDataParallel : public Trainable {
                                CallPlace place = CallPlace::Here()) const {
     return JoinGuard(*this, options, place);
   }
+
  private:
   void SetHook(CommHook hook);
 };
