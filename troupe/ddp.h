@@ -16,8 +16,9 @@
 //
 // The ranks are those along the axis dp of the program's mesh: all, unless
 // SpawnOptions::mesh says otherwise. Gradients lie in buckets, and each is
-// reduced as soon as its gradients are complete. Parameters that a forward did
-// not use are found by its tape, and count as zeros.
+// reduced as soon as its gradients are complete. In the average, a parameter
+// that a rank did not use counts as zeros there. The optimizer leaves alone what
+// no rank has used since ZeroGrad() (find_unused_parameters, always on).
 //
 // Errors: base::StatusError. The constructor compares the models of the ranks,
 // and names the rank that has another one.

@@ -95,7 +95,8 @@ Model<M> Rank::Place(std::unique_ptr<M> module) {
 }
 
 // Averages the gradients of the last Backward() over all ranks, for loops
-// without DDP: one all-reduce a bucket, without overlap.
+// without DDP: one all-reduce a bucket, without overlap, and a small one, so
+// that all ranks update what one of them has used.
 void AverageGradients(const Trainable& model,
                       CallPlace place = CallPlace::Here());
 

@@ -306,6 +306,12 @@ void AverageGradients(const Trainable& model, CallPlace place) {
                                      place);
     }
   }
+  // A parameter that another rank has used has a gradient here, too.
+  actors::UseMarks& uses = engine.uses();
+  model.rank().world().AllReduce(base::OrThrow(uses.Publish()), ReduceOp::kSum,
+                                 place);
+  uses.NoteSummed(base::Event());
+  base::OrThrow(uses.TakeSum());
 }
 
 }  // namespace troupe

@@ -16,7 +16,9 @@
 // gradients. Norms for clipping are those of all gradients of the model.
 // Step() updates each bucket as soon as its gradients are reduced, and is the
 // next step of the rank's random draws. ZeroGrad() touches no memory: the next
-// gradients overwrite the last ones. Without it, they add up.
+// gradients overwrite the last ones. Without it, they add up. A parameter that
+// no backward since then has used, on any rank of its DDP, is left alone: no
+// weight decay, no momentum, no step of Adam (PyTorch: .grad is None).
 //
 // Rates. A schedule is a function of the number of steps, counted from 0, and
 // so needs no calls in the loop and is not saved. By steps, by epochs, and by

@@ -307,6 +307,7 @@ void ChunkParameters::BeginStep() {
   for (Part& part : parts_) {
     part.arena->BeginStep();
     part.updated.clear();
+    part.left_out.clear();
   }
 }
 

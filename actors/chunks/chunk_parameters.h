@@ -28,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/chunks/bucket_update.h"
 #include "actors/chunks/update_counts.h"
@@ -35,6 +36,7 @@
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/buffer.h"
+#include "nn/autograd/parameter.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
@@ -159,6 +161,15 @@ class ChunkParameters {
   // Returns whether UpdateRows() has updated all parameters of the bucket. Its
   // gradients are then not needed, and may have no memory.
   bool IsUpdated(int bucket) const;
+  // Leaves these parameters out of the updates until the next call, or
+  // BeginStep(): values, states and averages stay as they are. They must be
+  // trained, and all replicas must leave out the same ones.
+  void LeaveOut(absl::Span<nn::Parameter* const> parameters);
+  // Returns whether LeaveOut() was given any.
+  bool leaves_out() const;
+  // Ends a step whose updates have left them out: their states are as old as
+  // before (Optimizer::CountsUpdates). Not to be called for a skipped step.
+  void CountLeftOut();
   // Updates the bucket with these scalars, and releases its gradients.
   absl::Status Update(int bucket, const nn::Tensor& scalars);
   // Returns the optimizer's scalars of step `step` (Optimizer::FillScalars).
@@ -211,6 +222,8 @@ class ChunkParameters {
     std::vector<std::shared_ptr<BucketUpdate>> updates;  // one per bucket
     // Whether UpdateRows() was called in this step, by slot; empty if never.
     std::vector<bool> updated;
+    // Whether updates leave a parameter out, by slot; empty: none.
+    std::vector<bool> left_out;
   };
   // Place of a bucket of the plan: bucket k of a part.
   struct Place {
@@ -234,8 +247,8 @@ class ChunkParameters {
   // share.
   void FindShared();
   absl::Status AddReductions();
-  // Calls each(range) for the ranges of a bucket that UpdateRows() has left
-  // out.
+  // Calls each(range) for the ranges of a bucket that UpdateRows() has not
+  // updated and that are not left out.
   template <typename Each>
   absl::Status ForEachLeft(const Part& part, int k, const Each& each) const;
   // Returns the allocator of tensors that collectives work on.

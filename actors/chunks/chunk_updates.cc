@@ -1,5 +1,6 @@
 // Implements the updates of ChunkParameters: by buckets, and by rows.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -41,8 +42,12 @@ absl::Status ChunkParameters::ForEachLeft(const Part& part, int k,
   const nn::ArenaRange bucket = part.arena->range(k);
   const std::vector<nn::ArenaSlot>& slots = part.arena->slots();
   std::int64_t begin = bucket.begin;
-  for (std::size_t i = 0; i < part.updated.size(); ++i) {
-    if (slots[i].bucket != k || !part.updated[i]) continue;
+  const std::size_t marked =
+      std::max(part.updated.size(), part.left_out.size());
+  for (std::size_t i = 0; i < marked; ++i) {
+    const bool updated = i < part.updated.size() && part.updated[i];
+    const bool left_out = i < part.left_out.size() && part.left_out[i];
+    if (slots[i].bucket != k || !(updated || left_out)) continue;
     if (begin < slots[i].begin) {
       TROUPE_RETURN_IF_ERROR(each(nn::ArenaRange{begin, slots[i].begin}));
     }
@@ -50,6 +55,28 @@ absl::Status ChunkParameters::ForEachLeft(const Part& part, int k,
   }
   return begin < bucket.end ? each(nn::ArenaRange{begin, bucket.end})
                             : absl::OkStatus();
+}
+
+void ChunkParameters::LeaveOut(absl::Span<nn::Parameter* const> parameters) {
+  for (Part& part : parts_) part.left_out.clear();
+  for (const nn::Parameter* parameter : parameters) {
+    Part& part = parts_[places_[BucketOf(*parameter)].part];
+    part.left_out.resize(part.arena->slots().size());
+    part.left_out[parameter->index - part.arena->first_index()] = true;
+  }
+}
+
+bool ChunkParameters::leaves_out() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const Part& part) { return !part.left_out.empty(); });
+}
+
+void ChunkParameters::CountLeftOut() {
+  for (Part& part : parts_) {
+    if (part.left_out.empty() || !part.optimizer->CountsUpdates()) continue;
+    part.counts.LeaveOut(part.left_out);
+    part.optimizer->SetFirstUpdates(*part.arena, part.counts.first_updates());
+  }
 }
 
 bool ChunkParameters::IsUpdated(int bucket) const {

@@ -61,6 +61,7 @@ absl::Status GradientLedger::CompleteBucket(int k) {
     TROUPE_RETURN_IF_ERROR(listener_->AwaitUpdate(setup_.chunk, k));
   }
   TROUPE_RETURN_IF_ERROR(parameters.AddUses(k));
+  if (setup_.uses != nullptr) setup_.uses->CompleteBucket(k);
   TROUPE_RETURN_IF_ERROR(parameters.ZeroUnwritten(k));
   // The reduction of a bucket that stages share begins after the sum over the
   // stages.
@@ -73,6 +74,7 @@ absl::Status GradientLedger::GradientNeeded(nn::Parameter& parameter) {
 }
 
 void GradientLedger::GradientComplete(nn::Parameter& parameter) {
+  if (setup_.uses != nullptr) setup_.uses->CompleteGradient(parameter);
   if (!counting_) return;
   const int bucket = setup_.parameters->BucketOf(parameter);
   setup_.trace->GradientComplete(parameter.name, setup_.chunk, bucket);

@@ -16,7 +16,7 @@
 // A step has one or more backwards, which add to the same gradients. Only the
 // last one reports: until then no bucket is complete. A parameter that it does
 // not use is complete at once; if no backward of the step has written its
-// gradient, that is zeros.
+// gradient, that is zeros. Setup::uses records which those are.
 //
 // When a bucket becomes ready, in this order: gradients per use are added
 // (ChunkParameters::AddUses), unwritten gradients are zeroed, the first round
@@ -35,6 +35,7 @@
 #include "absl/status/status.h"
 #include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/step_trace.h"
+#include "actors/chunks/use_marks.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/parameter.h"
 #include "nn/autograd/tape.h"
@@ -70,6 +71,8 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
     StepTrace* trace = nullptr;
     // Whether Listener::AwaitUpdate() is called.
     bool gated = false;
+    // Receives marks of the parameters that have gradients; null: none.
+    UseMarks* uses = nullptr;
   };
 
   // All pointers outlive the ledger.

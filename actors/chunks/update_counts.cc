@@ -108,6 +108,13 @@ absl::Status UpdateCounts::Restore(const Checkpoint& checkpoint,
   return absl::OkStatus();
 }
 
+void UpdateCounts::LeaveOut(const std::vector<bool>& left_out) {
+  first_updates_.resize(left_out.size(), 0);
+  for (std::size_t i = 0; i < left_out.size(); ++i) {
+    if (left_out[i]) first_updates_[i] += 1;
+  }
+}
+
 absl::Status UpdateCounts::CopyInto(const nn::ParameterArena& arena,
                                     const nn::Tensor& scalars,
                                     const std::set<std::string>& left_out,

@@ -9,9 +9,9 @@
 //   TROUPE_RETURN_IF_ERROR(
 //       counts.CopyInto(arena, scalars, left_out, kernels, shard));
 //
-// Each trained parameter of a run is updated in the same steps, so a count is
-// the run's number of updates (StepScalars::step) less a number that never
-// changes during the run. Checkpoints have the count of "0.weight" as
+// A count is the run's number of updates (StepScalars::step) less the number of
+// those that did not update the parameter. In a job that number never changes,
+// since each trained parameter is updated in the same steps. Checkpoints have the count of "0.weight" as
 // "0.weight.step", f64 of shape [], if it is not the run's number.
 //
 // Threads: one at a time.
@@ -44,7 +44,11 @@ class UpdateCounts {
   //   Errors: those of Checkpoint::ReadOptimizer().
   absl::Status Restore(const Checkpoint& checkpoint,
                        const nn::ParameterArena& arena, double updates);
-  // The run's update that is the first one of each slot. Empty: all are 0.
+  // Records that the run's last update has left out the slots with
+  // left_out[slot] true, one element for each slot.
+  void LeaveOut(const std::vector<bool>& left_out);
+  // The run's update that is the first one of each slot, as if the parameter
+  // had been updated in each one since then. Empty: all are 0.
   const std::vector<double>& first_updates() const { return first_updates_; }
   // Adds the counts that are not the run's number of updates to the optimizer's
   // tensors, except those of the parameters `left_out`. `scalars` holds

@@ -22,10 +22,10 @@
 // (SetFirstUpdates). Parts that begin with the run's first update read the
 // step's scalars themselves.
 //
-// A parameter that a step did not use has the gradient 0, as with PyTorch's
-// DistributedDataParallel and find_unused_parameters: weight decay and momentum
-// still change it. (PyTorch's optimizers alone leave a parameter without
-// gradient.) A frozen parameter is in no bucket, so it does not change.
+// A gradient of zeros is a gradient: weight decay and momentum still change its
+// parameter. To leave a parameter without gradient alone, as torch.optim does,
+// the caller updates the ranges beside it (actors/chunks/use_marks.h). A frozen
+// parameter is in no bucket, so it does not change.
 
 #ifndef NN_OPTIM_ARENA_OPTIMIZER_H_
 #define NN_OPTIM_ARENA_OPTIMIZER_H_
@@ -82,8 +82,8 @@ class ArenaOptimizer : public Optimizer {
   // Updates one part in one pass of kernels, if the step is not skipped.
   virtual absl::Status UpdatePart(Kernels& kernels, Part& part) = 0;
   // Whether an update needs the norms of parameters: then a part is a whole
-  // parameter, without the padding behind it, and UpdateRange() takes whole
-  // buckets.
+  // parameter, without the padding behind it, and UpdateRange() takes ranges of
+  // whole parameters.
   virtual bool per_parameter() const { return false; }
 
  private:

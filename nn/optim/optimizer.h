@@ -84,9 +84,9 @@ class Optimizer {
                        arena.BucketGrads(bucket));
   }
 
-  // Updates the arena's elements of `range`, a bucket, from their reduced
-  // gradients `grads`, which may be outside the arena. If IsElementwise(),
-  // `range` may be any part of a bucket.
+  // Updates the arena's elements of `range`, whole parameters of a bucket, from
+  // their reduced gradients `grads`, which may be outside the arena. If
+  // IsElementwise(), `range` may be any part of a bucket.
   virtual absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
                                    ParameterArena& arena,
                                    const ArenaRange& range,

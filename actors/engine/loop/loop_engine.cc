@@ -7,6 +7,7 @@
 #include "actors/engine/loop/hook_action.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
+#include "nn/kernels/step_scalars.h"
 #include "nn/ops/loss.h"
 #include "pipeline/parameter_plan.h"
 
@@ -14,6 +15,15 @@ namespace troupe::actors {
 
 using pipeline::ActionKind;
 using pipeline::SignalKind;
+
+namespace {
+
+// Number of the sum of marks among the collectives: it is no action of a table.
+constexpr int kUsesAction = -1;
+
+constexpr char kUsesPart[] = "marks of used parameters";
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<LoopEngine>> LoopEngine::Create(
     const Setup& setup, EngineHost* host, StrandWait* wait) {
@@ -53,9 +63,10 @@ absl::Status LoopEngine::Init(EngineHost* host) {
                              chunks_, parameters_by_chunk_, *events_, *reducer_,
                              outputs_});
   inbox_.emplace(*parts_);
-  ledger_.emplace(
-      GradientLedger::Setup{/*chunk=*/0, parameters_.get(), &trace_},
-      static_cast<GradientLedger::Listener*>(this));
+  TROUPE_ASSIGN_OR_RETURN(uses_, UseMarks::Create(*parameters_, kernels()));
+  ledger_.emplace(GradientLedger::Setup{/*chunk=*/0, parameters_.get(), &trace_,
+                                        /*gated=*/false, uses_.get()},
+                  static_cast<GradientLedger::Listener*>(this));
   return MakeDispatcher();
 }
 
@@ -254,7 +265,9 @@ absl::Status LoopEngine::RunBackward(const LoopBackward& backward) {
   } else {
     pass.SeedLoss(backward.loss, backward.scale);
   }
-  return RunPieces(pass, synced_);
+  TROUPE_RETURN_IF_ERROR(RunPieces(pass, synced_));
+  uses_due_ = synced_ && plan_.mesh.dp() > 1;
+  return synced_ ? StartReductions() : absl::OkStatus();
 }
 
 absl::Status LoopEngine::RunPieces(nn::BackwardPass& pass, bool synced) {
@@ -264,7 +277,7 @@ absl::Status LoopEngine::RunPieces(nn::BackwardPass& pass, bool synced) {
     TROUPE_RETURN_IF_ERROR(ledger_->status());
     wait_.TakeNews(/*expected=*/reducer_->in_flight() > 0);
   }
-  return synced ? StartReductions() : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::Status LoopEngine::StartReductions() {
@@ -272,6 +285,80 @@ absl::Status LoopEngine::StartReductions() {
     TROUPE_ASSIGN_OR_RETURN(
         ran, dispatcher_->RunNext(dispatcher_->present(), /*busy=*/true));
   }
+  // All ranks start it after the last collective of the table.
+  const bool starts = uses_due_ && dispatcher_->present().cursor.draining();
+  return starts ? ReduceUses() : absl::OkStatus();
+}
+
+absl::Status LoopEngine::ReduceUses() {
+  uses_due_ = false;
+  uses_in_flight_ = true;
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor marks, uses_->Publish());
+  const auto sum = comm::AllReduce(comm::ReduceOp::kSum, std::move(marks));
+  const absl::StatusOr<bool> done =
+      reducer_->Start(kUsesAction, pipeline::GroupId::kDp, sum, uses_->ready());
+  if (!done.ok()) return CollectiveFailed(step_, kUsesAction, done.status());
+  if (*done) uses_in_flight_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::AwaitUses() {
+  while (uses_due_ || uses_in_flight_) {
+    TROUPE_RETURN_IF_ERROR(StartReductions());
+    if (uses_due_ || uses_in_flight_) wait_.AwaitNews();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::CollectiveDone(std::int64_t step, int action,
+                                        const base::Event& done) {
+  if (action != kUsesAction) {
+    return dispatcher_->CollectiveDone(step, action, done);
+  }
+  reducer_->Finish();
+  uses_->NoteSummed(done);
+  uses_in_flight_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::CollectiveFailed(std::int64_t step, int action,
+                                          const absl::Status& why) const {
+  if (action != kUsesAction) {
+    return dispatcher_->CollectiveFailed(step, action, why);
+  }
+  return absl::Status(why.code(), absl::StrCat("step ", step + 1, ", ",
+                                               kUsesPart, ": ", why.message()));
+}
+
+std::string LoopEngine::Unfinished() const {
+  const std::string actions = dispatcher_->Unfinished();
+  if (!uses_due_ && !uses_in_flight_) return actions;
+  return absl::StrCat(actions, actions.empty() ? "" : ", ", kUsesPart);
+}
+
+absl::Status LoopEngine::LeaveOutUnused() {
+  std::vector<nn::Parameter*> unused = uses_->Unused();
+  if (!unused.empty() && plan_.mesh.dp() > 1) {
+    TROUPE_RETURN_IF_ERROR(AwaitUses());
+    TROUPE_RETURN_IF_ERROR(uses_->TakeSum());
+    unused = uses_->Unused();
+  }
+  parameters_->LeaveOut(unused);
+  return absl::OkStatus();
+}
+
+absl::Status LoopEngine::CountLeftOut(const StepLoss& loss) {
+  if (!parameters_->leaves_out()) return absl::OkStatus();
+  if (parameters_->optimizer()->MaySkipSteps()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const nn::Tensor non_finite,
+        nn::CopyToHost(kernels(), events_->update_queue(),
+                       loss.scalars().FlatView(nn::kNonFiniteScalar, {1})));
+    TROUPE_RETURN_IF_ERROR(nn::Synchronize(
+        kernels(), nn::Record(kernels(), events_->update_queue())));
+    if (non_finite.data<double>()[0] != 0) return absl::OkStatus();
+  }
+  parameters_->CountLeftOut();
   return absl::OkStatus();
 }
 
@@ -303,9 +390,12 @@ absl::Status LoopEngine::Step() {
             : "Step() without gradients; call Backward() first");
   }
   StepInFlight& step = dispatcher_->present();
+  TROUPE_RETURN_IF_ERROR(LeaveOutUnused());
   step.cursor.Give({SignalKind::kStepAsked});
   TROUPE_RETURN_IF_ERROR(dispatcher_->Walk());
+  TROUPE_RETURN_IF_ERROR(AwaitUses());
   TROUPE_RETURN_IF_ERROR(dispatcher_->EndStep(step));
+  TROUPE_RETURN_IF_ERROR(CountLeftOut(*step.loss));
   events_->AwaitAllUpdates();
   ++step_;
   reducing_ = synced_ = false;
@@ -332,6 +422,7 @@ absl::Status LoopEngine::ZeroGrad() {
   }
   reducing_ = synced_ = false;
   parameters_->BeginStep();
+  uses_->Clear();
   return absl::OkStatus();
 }
 

@@ -32,8 +32,13 @@
 // nothing, and the last one reduces all. A backward begins by waiting for the
 // reductions of the one before. ZeroGrad() makes the next gradients overwrite.
 //
-// A parameter that no backward of a step has used has zeros as its gradient,
-// and is updated with them: weight decay and momentum still move it.
+// A parameter that no backward since ZeroGrad() has used, on any rank, is left
+// alone by Step(): neither weight decay nor momentum moves it, and Adam does not
+// count the step for it (PyTorch: .grad is None). If one rank has used it, all
+// update it, with the average in which the other ranks count as zeros. So that
+// all ranks know (use_marks.h), one small all-reduce follows the last bucket's.
+// A rank whose own backwards have left out parameters waits for it before the
+// first update; on a device with queues, so does its host.
 //
 // The engine blocks in StrandWait, as a job's does. Meanwhile its owner calls
 // CollectiveDone() for each Launch(). After a Step() the compute queue waits
@@ -58,6 +63,7 @@
 #include "actors/chunks/gradient_ledger.h"
 #include "actors/chunks/loss_scaler.h"
 #include "actors/chunks/step_trace.h"
+#include "actors/chunks/use_marks.h"
 #include "actors/engine/bucket_events.h"
 #include "actors/engine/dispatcher.h"
 #include "actors/engine/engine_parts.h"
@@ -160,14 +166,10 @@ class LoopEngine : private GradientLedger::Listener {
 
   // Ends the collective of an action (StepRunner::CollectiveDone).
   absl::Status CollectiveDone(std::int64_t step, int action,
-                              const base::Event& done = {}) {
-    return dispatcher_->CollectiveDone(step, action, done);
-  }
+                              const base::Event& done = {});
   // Returns the error of a collective that failed with `why`.
   absl::Status CollectiveFailed(std::int64_t step, int action,
-                                const absl::Status& why) const {
-    return dispatcher_->CollectiveFailed(step, action, why);
-  }
+                                const absl::Status& why) const;
 
   // Returns the number of calls of Step() so far.
   std::int64_t step() const { return step_; }
@@ -175,10 +177,13 @@ class LoopEngine : private GradientLedger::Listener {
   const pipeline::Plan& plan() const { return plan_; }
   ChunkParameters& parameters() { return *parameters_; }
   const ChunkParameters& parameters() const { return *parameters_; }
+  // Marks of the parameters that have gradients, for a program that averages
+  // gradients itself: it adds up the marks, too.
+  UseMarks& uses() { return *uses_; }
   nn::Kernels& kernels() { return device_->kernels(); }
   bool reduces_on_device() const { return device_->reduces_on_device(); }
   // Returns the actions that have not ended, for errors of a stalled loop.
-  std::string Unfinished() const { return dispatcher_->Unfinished(); }
+  std::string Unfinished() const;
 
  private:
   LoopEngine(const Setup& setup, StrandWait* wait);
@@ -200,6 +205,13 @@ class LoopEngine : private GradientLedger::Listener {
   // Runs the pass; between its pieces, starts the reductions that may start.
   absl::Status RunPieces(nn::BackwardPass& pass, bool synced);
   absl::Status StartReductions();
+  // Starts the sum of the marks of used parameters.
+  absl::Status ReduceUses();
+  absl::Status AwaitUses();
+  // Lets the step's updates leave out what no rank has used.
+  absl::Status LeaveOutUnused();
+  // Ends a step that has left out parameters.
+  absl::Status CountLeftOut(const StepLoss& loss);
 
   const Setup setup_;
   pipeline::Plan plan_;
@@ -220,6 +232,7 @@ class LoopEngine : private GradientLedger::Listener {
   std::optional<StepLosses> losses_;
   std::optional<Inbox> inbox_;  // takes nothing: there are no stages
   std::optional<Dispatcher> dispatcher_;
+  std::unique_ptr<UseMarks> uses_;
   std::optional<GradientLedger> ledger_;
   BucketHook* hook_ = nullptr;  // null: all-reduces
   bool steps_in_backward_ = false;
@@ -228,6 +241,9 @@ class LoopEngine : private GradientLedger::Listener {
   int backwards_ = 0;      // number in this step
   bool reducing_ = false;  // whether a backward of this step was synced
   bool synced_ = false;    // whether the last one was
+  // State of the sum of marks: to be started, once all buckets' reductions have
+  // been; started and not ended.
+  bool uses_due_ = false, uses_in_flight_ = false;
 };
 
 }  // namespace troupe::actors

@@ -2,14 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "nn/modules/linear.h"
-#include "nn/ops/add.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/sgd.h"
@@ -235,66 +232,6 @@ TEST(LoopEngineTest, GradientsAreAverages) {
   for (std::size_t i = 0; i < mean[0].size(); ++i) {
     EXPECT_FLOAT_EQ(twice[0][i], 2 * mean[0][i]);
   }
-}
-
-// A linear layer, and another that only some forwards use.
-class Branches : public nn::Module {
- public:
-  Branches()
-      : used_(Add<nn::Linear>("used", 4, 2)),
-        extra_(Add<nn::Linear>("extra", 4, 2)) {}
-  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
-    const nn::Tensor y = used_(ctx, x);
-    return uses_extra ? nn::ops::Add(ctx, y, extra_(ctx, x)) : y;
-  }
-  bool uses_extra = true;
-
- private:
-  nn::Linear& used_;
-  nn::Linear& extra_;
-};
-
-LoopOptions WithBranches() {
-  LoopOptions options;
-  options.model = [] { return std::make_unique<Branches>(); };
-  return options;
-}
-
-TEST(LoopEngineTest, AParameterThatOneRankDoesNotUseHasTheOthersGradient) {
-  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kSteps},
-                          PowersOfTwo(2, 1, UseMomentum));
-  LoopRanks ranks(job, WithBranches());
-  const ParameterValues before = ParametersOf(ranks.rank(0));
-  ranks.Run([&](LoopRank& rank) {
-    for (std::int64_t step = 0; step < kSteps; ++step) {
-      static_cast<Branches&>(rank.module()).uses_extra =
-          rank.rank() == step % 2;
-      rank.Train(job.Batches(rank.rank(), step));
-    }
-  });
-  const ParameterValues after = ParametersOf(ranks.rank(0));
-  EXPECT_EQ(ParametersOf(ranks.rank(1)), after);
-  EXPECT_NE(after.at("extra.weight"), before.at("extra.weight"));
-}
-
-TEST(LoopEngineTest, AParameterThatNoRankUsesHasZeros) {
-  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kSteps},
-                          PowersOfTwo(2, 2, UseMomentum));
-  LoopRanks ranks(job, WithBranches());
-  const ParameterValues before = ParametersOf(ranks.rank(0));
-  ranks.Run([&](LoopRank& rank) {
-    static_cast<Branches&>(rank.module()).uses_extra = false;
-    // Stale memory must not be taken for gradients.
-    nn::Tensor grads = rank.engine().parameters().arena(0).grads();
-    EXPECT_TRUE(rank.engine().kernels().Fill(7, grads).ok());
-    for (std::int64_t step = 0; step < kSteps; ++step) {
-      rank.Train(job.Batches(rank.rank(), step));
-    }
-  });
-  const ParameterValues after = ParametersOf(ranks.rank(0));
-  EXPECT_EQ(ParametersOf(ranks.rank(1)), after);
-  EXPECT_EQ(after.at("extra.weight"), before.at("extra.weight"));
-  EXPECT_NE(after.at("used.weight"), before.at("used.weight"));
 }
 
 TEST(LoopEngineTest, CallsInTheWrongOrderSayWhatToDo) {

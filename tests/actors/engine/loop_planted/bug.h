@@ -19,6 +19,10 @@ enum class Bug {
   kHoldForgotten,
   // Each rank divides by the number of ranks, and so does the reduction.
   kAveragedTwice,
+  // A parameter counts as used if the last backward of a step has used it.
+  kMarksOfTheLastBackward,
+  // Each rank leaves out what itself has not used.
+  kOwnMarksAlone,
   kEnd,
 };
 

@@ -1,11 +1,15 @@
-// Deliberate bugs in the engine of hand-written loops, which a comparison with
-// a job must reveal: two ranks, two backwards a step.
+// Deliberate bugs in the engine of hand-written loops, which two ranks with two
+// backwards a step must reveal: by a comparison with a job, or by a parameter
+// that did not move.
 
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "nn/modules/linear.h"
+#include "nn/ops/add.h"
 #include "tests/actors/engine/loop_planted/bug.h"
 #include "tests/actors/engine/loop_ranks.h"
 #include "tests/actors/sim/planted/hunt.h"
@@ -17,6 +21,7 @@ namespace {
 constexpr std::int64_t kSteps = 2;
 constexpr char kRanksDiffer[] = "the ranks have different parameters";
 constexpr char kOtherBits[] = "other bits than the job's";
+constexpr char kDidNotMove[] = "a parameter of the first backward is left out";
 
 struct Case {
   Bug bug;
@@ -27,10 +32,57 @@ struct Case {
 constexpr Case kCases[] = {
     {Bug::kHoldForgotten, "HoldForgotten", kRanksDiffer},
     {Bug::kAveragedTwice, "AveragedTwice", kOtherBits},
+    {Bug::kMarksOfTheLastBackward, "MarksOfTheLastBackward", kDidNotMove},
+    {Bug::kOwnMarksAlone, "OwnMarksAlone", kRanksDiffer},
 };
 
 // Prints the bug's name in messages of GoogleTest.
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+// A layer, and another that only some forwards use.
+class Branches : public nn::Module {
+ public:
+  Branches()
+      : used_(Add<nn::Linear>("used", 4, 2)),
+        extra_(Add<nn::Linear>("extra", 4, 2)) {}
+  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
+    const nn::Tensor y = used_(ctx, x);
+    return uses_extra ? nn::ops::Add(ctx, y, extra_(ctx, x)) : y;
+  }
+  bool uses_extra = false;
+
+ private:
+  nn::Linear& used_;
+  nn::Linear& extra_;
+};
+
+// Runs a step of two backwards, of which the first uses the extra layer on rank
+// 1. Returns its fault.
+std::string FaultOfUses(const EngineFixture& job) {
+  LoopOptions options;
+  options.model = [] { return std::make_unique<Branches>(); };
+  LoopRanks ranks(job, options);
+  const auto values = [&](int rank) {
+    return ValuesOf(ranks.rank(rank).engine().parameters().arena(0));
+  };
+  const ParameterValues before = values(0);
+  ranks.Run([&](LoopRank& rank) {
+    for (const bool first : {true, false}) {
+      static_cast<Branches&>(rank.module()).uses_extra =
+          first && rank.rank() == 1;
+      LoopBackward backward;
+      backward.tape = &rank.tape();
+      backward.loss = rank.Loss(job.Batches(rank.rank(), 0)[first ? 0 : 1]);
+      backward.scale = rank.ScaleOf(backward.loss);
+      backward.synced = !first;
+      EXPECT_TRUE(rank.engine().Backward(backward).ok());
+    }
+    EXPECT_TRUE(rank.engine().Step().ok());
+  });
+  if (values(0) != values(1)) return kRanksDiffer;
+  const bool moved = values(0).at("extra.weight") != before.at("extra.weight");
+  return moved ? "" : kDidNotMove;
+}
 
 class LoopBugsTest : public testing::TestWithParam<Case> {};
 
@@ -51,7 +103,7 @@ TEST_P(LoopBugsTest, IsFound) {
       have[rank] = ValuesOf(ranks.rank(rank).engine().parameters().arena(0));
     }
     if (have[0] != have[1]) return kRanksDiffer;
-    return have[0] == want ? "" : kOtherBits;
+    return have[0] == want ? FaultOfUses(job) : kOtherBits;
   };
   ASSERT_EQ(run(0), "");
   ExpectFound(bug.bug, bug.name, bug.fault, run);
