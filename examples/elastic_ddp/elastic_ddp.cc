@@ -5,11 +5,10 @@
 //   bazel build //examples/elastic_ddp //tools:trainer
 //   cd bazel-bin
 //   tools/trainer certs --dir=certs --hosts=n1,n2
-//   tools/trainer launch --nnodes=2 --node-rank=0 --master=n1:29400
-//       --nproc-per-node=2 --certs=certs/n1
-//       --program=examples/elastic_ddp/elastic_ddp
-//
-// on n1; the same on n2 with --node-rank=1 --certs=certs/n2.
+//   L="tools/trainer launch --nnodes=2 --master=n1:29400 --nproc-per-node=2"
+//   P=--program=examples/elastic_ddp/elastic_ddp
+//   $L --node-rank=0 --certs=certs/n1 $P            # on n1
+//   $L --node-rank=1 --certs=certs/n2 $P            # on n2
 
 #include <stdexcept>
 
