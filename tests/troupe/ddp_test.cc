@@ -79,7 +79,8 @@ Program Loop(Rule rule, Trained* run, int micro_batches = 1,
       if (last) {
         loss = nn::CrossEntropy(ddp(x.Flatten()), y);
         // With exact_mean a backward begins at a loss.
-        const Var root = options.exact_mean ? loss : loss.Mean() / micro_batches;
+        const Var root =
+            options.exact_mean ? loss : loss.Mean() / micro_batches;
         root.Backward();
       } else {
         auto unsynced = ddp.NoSync();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "nn/autograd/var_math.h"
 #include "nn/modules/linear.h"
 #include "tests/actors/sim/planted/hunt.h"
 #include "tests/troupe/planted/bug.h"
@@ -40,7 +41,7 @@ struct Branches : nn::Net {
   nn::Linear& used = Add<nn::Linear>("used", 4, 2);
   Var Forward(Var x) override {
     Var y = used(x);
-    return uses_extra ? y + extra(x).Mean() : y;
+    return uses_extra ? y + nn::Sum(extra(x)) : y;
   }
   bool uses_extra = true;
 };
