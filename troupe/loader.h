@@ -53,6 +53,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -111,6 +112,16 @@ class DataLoader {
  public:
   DataLoader(const LoaderEnv& env, data::DatasetPtr dataset,
              const DataLoaderOptions& options = {});
+  // A dataset without a rank is a compile error that says what to write.
+  template <
+      typename D,
+      std::enable_if_t<std::is_convertible_v<D, data::DatasetPtr>, int> = 0>
+  explicit DataLoader(const D&, const DataLoaderOptions& options = {})
+      : DataLoader(LoaderEnv(), nullptr, options) {
+    static_assert(std::is_convertible_v<D, LoaderEnv>,
+                  "the rank comes first: DataLoader loader(rank, dataset, "
+                  "{/*batch_size=*/16});");
+  }
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;

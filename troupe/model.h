@@ -26,6 +26,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -38,10 +39,28 @@ namespace troupe {
 
 class ModelCore;  // troupe/model_core.h
 
+// Whether a program in PyTorch's words gives an M where a model is needed.
+template <typename M>
+inline constexpr bool kTakenForAModel = std::is_base_of_v<nn::Module, M>;
+template <typename M>
+inline constexpr bool kTakenForAModel<std::unique_ptr<M>> = true;
+template <>
+inline constexpr bool kTakenForAModel<std::vector<nn::Parameter*>> = true;
+
 // Something that an optimizer trains: a Model, or a DDP. Copies are the same
 // one.
 class Trainable {
  public:
+  // A module, or a list of parameters, in place of a model is a compile error
+  // that says what to write.
+  template <typename M, std::enable_if_t<kTakenForAModel<M>, int> = 0>
+  Trainable(const M&) {  // NOLINT: for DDP, optimizers and AverageGradients()
+    static_assert(std::is_base_of_v<Trainable, M>,
+                  "give the model of a rank, which has memory: auto model = "
+                  "rank.Make<MyNet>(); DDP ddp(model); Sgd sgd(ddp, "
+                  "{/*lr=*/0.1});");
+  }
+
   // The module's forward.
   Var operator()(const Var& x) const;
 

@@ -41,6 +41,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -86,6 +87,16 @@ struct SpawnOptions {
 
 absl::Status Spawn(const Program& program, const SpawnOptions& options);
 absl::Status Spawn(const Program& program, int ranks);
+// Anything else is a compile error that says what to write.
+template <typename F, typename Ranks,
+          std::enable_if_t<!std::is_convertible_v<F, Program>, int> = 0>
+absl::Status Spawn(F&&, Ranks&&) {
+  static_assert(std::is_convertible_v<F, Program>,
+                "a program is a function of a rank: void Run(troupe::Rank& "
+                "rank); and comes before the number of ranks: Spawn(Run, "
+                "/*ranks=*/2)");
+  return absl::OkStatus();
+}
 
 // Returns the program as the actors take it, for Spawn() and the simulator.
 //   kInvalidArgument: names the option.

@@ -26,6 +26,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -37,6 +38,7 @@
 #include "nn/autograd/tape.h"
 #include "nn/autograd/var.h"
 #include "nn/kernels/kernels.h"
+#include "nn/modules/module.h"
 #include "pipeline/mesh.h"
 #include "troupe/group.h"
 #include "troupe/loader.h"
@@ -51,6 +53,11 @@ class ModelCore;  // troupe/model_core.h
 
 template <typename M>
 class Model;  // troupe/model.h
+
+template <typename T>
+inline constexpr bool kIsUniquePtr = false;
+template <typename T>
+inline constexpr bool kIsUniquePtr<std::unique_ptr<T>> = true;
 
 class Rank : public nn::ContextOwner {
  public:
@@ -95,6 +102,17 @@ class Rank : public nn::ContextOwner {
   Model<M> Make(Args&&... args);
   template <typename M>
   Model<M> Place(std::unique_ptr<M> module);
+  // Anything else is a compile error that says what to write.
+  template <typename F, std::enable_if_t<!kIsUniquePtr<F>, int> = 0,
+            typename M = nn::Module>
+  Model<M> Place(F&&) {
+    static_assert(kIsUniquePtr<F>,
+                  "Place() takes a std::unique_ptr of a module: "
+                  "rank.Place(std::make_unique<MyNet>()); take it out of a "
+                  "StatusOr: rank.Place(nn::MakeLeNet({28, 28, 1}, 10, "
+                  "{}).value()); or write rank.Make<MyNet>()");
+    return Place(std::unique_ptr<M>());
+  }
   // Begins a step: random draws are those of the next one.
   void BeginStep() { context_.BeginStep(); }
 

@@ -29,7 +29,7 @@ def functions_of(source):
         elif sentence and line.startswith("// "):
             sentence += " " + line[len("// ") :]
         elif sentence and name is None:
-            name, first = re.search(r"(\w+)\(JobSpec& spec\)", line).group(1), number
+            name, first = re.search(r"void (\w+)\(", line).group(1), number
         if name and line.endswith("}") and not line.startswith(" "):
             functions[name] = (first, number, plain(sentence))
             sentence, name = "", None
@@ -45,7 +45,14 @@ def blocks_of(errors):
             blocks.append([])
         leading = leads
         blocks[-1].append(line)
-    return [block for block in blocks if block]
+    # A note on another file has leads, too, and belongs to the error before it.
+    whole = []
+    for block in blocks:
+        if whole and not any("error: " in line for line in block):
+            whole[-1] += block
+        elif block:
+            whole.append(block)
+    return whole
 
 
 def check(source, errors):

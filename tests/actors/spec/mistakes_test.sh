@@ -1,3 +1,3 @@
 #!/bin/bash
-cd tests/actors/spec &&
-  exec python3 mistakes_test.py mistakes.cc mistakes_errors.txt
+# mistakes_test.sh SOURCE ERRORS
+exec python3 tests/actors/spec/mistakes_test.py "$@"
