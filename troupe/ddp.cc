@@ -82,6 +82,7 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
   }
   distribution.delayed = options.delay_all_reduce_named_params;
   distribution.exact_mean = options.exact_mean;
+  distribution.static_graph = options.static_graph;
   distribution.reduction_dtype = Floating(options.reduction_dtype);
   CompareModels(rank(), group, module());
   core().Distribute(distribution);

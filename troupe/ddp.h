@@ -17,8 +17,8 @@
 // The ranks are those along the axis dp of the program's mesh: all, unless
 // SpawnOptions::mesh says otherwise. Gradients lie in buckets, and each is
 // reduced as soon as its gradients are complete. In the average, a parameter
-// that a rank did not use counts as zeros there. The optimizer leaves alone what
-// no rank has used since ZeroGrad() (find_unused_parameters, always on).
+// that a rank did not use counts as zeros there. The optimizer leaves alone
+// what no rank has used since ZeroGrad() (find_unused_parameters, always on).
 //
 // Errors: base::StatusError. The constructor compares the models of the ranks,
 // and names the rank that has another one.
@@ -69,6 +69,9 @@ struct DDPOptions {
   // fp16_compress_hook: each rank's gradients and each sum of two are rounded
   // to it, so bf16 and f16 send half of the bytes of f32. Unset: their own.
   std::optional<nn::DType> reduction_dtype;
+  // Whether each step uses the same parameters as the first one, on each rank.
+  // Step() checks it, and later steps need not exchange what they have used.
+  bool static_graph = false;
 };
 
 class DistributedDataParallel : public Trainable {

@@ -69,6 +69,7 @@ void ModelCore::MakeEngine(const Distribution& distribution,
   setup.module = module_.get();
   setup.seed = rank_.seed();
   setup.exact_mean = distribution.exact_mean;
+  setup.static_graph = distribution.static_graph;
   if (ranks.size() > 1) {
     for (const pipeline::PlanGroup& group : pipeline::GroupsOf(plan)) {
       std::vector<int> members;

@@ -46,6 +46,7 @@ struct ActiveRanks {
 struct Distribution {
   pipeline::BucketOptions buckets;
   bool exact_mean = false;
+  bool static_graph = false;
   std::optional<nn::DType> reduction_dtype;
   // See pipeline::ParameterPlanOptions.
   std::vector<std::int64_t> bucket_limits;

@@ -11,8 +11,9 @@
 //
 // A count is the run's number of updates (StepScalars::step) less the number of
 // those that did not update the parameter. In a job that number never changes,
-// since each trained parameter is updated in the same steps. Checkpoints have the count of "0.weight" as
-// "0.weight.step", f64 of shape [], if it is not the run's number.
+// since each trained parameter is updated in the same steps. Checkpoints have
+// the count of "0.weight" as "0.weight.step", f64 of shape [], if it is not the
+// run's number.
 //
 // Threads: one at a time.
 

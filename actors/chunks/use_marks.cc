@@ -1,5 +1,6 @@
 #include "actors/chunks/use_marks.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -40,11 +41,13 @@ void UseMarks::CompleteBucket(int bucket) {
   }
 }
 
-std::vector<nn::Parameter*> UseMarks::Unused() const {
+std::vector<nn::Parameter*> UseMarks::Without(bool here) const {
   std::vector<nn::Parameter*> unused;
   for (const auto& bucket : buckets_) {
     for (nn::Parameter* parameter : bucket) {
-      if (uses_[parameter->index] != Use::kUsed) unused.push_back(parameter);
+      const Use use = uses_[parameter->index];
+      if (use == Use::kUsed || (use == Use::kElsewhere && !here)) continue;
+      unused.push_back(parameter);
     }
   }
   return unused;
@@ -56,7 +59,7 @@ absl::StatusOr<nn::Tensor> UseMarks::Publish() {
                           nn::Tensor::Create(marks_.shape(), marks_.dtype(),
                                              nn::HostAllocator(kernels_)));
   for (std::size_t i = 0; i < uses_.size(); ++i) {
-    own.data<float>()[i] = uses_[i] == Use::kUsed ? 1 : 0;
+    own.data<float>()[i] = uses_[i] >= Use::kElsewhere ? 1 : 0;
   }
   nn::Wait(kernels_, nn::Queue::kCompute, summed_);
   nn::CopyBytes(kernels_, nn::Queue::kCompute, own, marks_);
@@ -72,7 +75,8 @@ absl::Status UseMarks::TakeSum() {
   TROUPE_RETURN_IF_ERROR(
       nn::Synchronize(kernels_, nn::Record(kernels_, nn::Queue::kReadBack)));
   for (std::size_t i = 0; i < uses_.size(); ++i) {
-    if (sum.data<float>()[i] > 0) uses_[i] = Use::kUsed;
+    if (sum.data<float>()[i] > 0)
+      uses_[i] = std::max(uses_[i], Use::kElsewhere);
   }
   return absl::OkStatus();
 }

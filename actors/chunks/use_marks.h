@@ -1,7 +1,7 @@
-// Which parameters have a gradient in a step: those that a backward has used,
-// on this rank or, once the marks are summed, on any rank. Updates leave the
-// others alone, as torch.optim does with a parameter whose .grad is None, and
-// PyTorch's DDP with find_unused_parameters (its local_used_map).
+// Marks of the parameters that have a gradient in a step: a backward has used
+// them, on this rank or, once the marks are summed, on any rank. Updates leave
+// the others alone, as torch.optim does with a parameter whose .grad is None,
+// and PyTorch's DDP with find_unused_parameters (its local_used_map).
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto uses, UseMarks::Create(parameters, kernels));
 //   // In each backward of a step (gradient_ledger.h):
@@ -55,10 +55,12 @@ class UseMarks {
   // its forward has read.
   void CompleteGradient(const nn::Parameter& parameter) {
     Use& use = uses_[parameter.index];
-    if (use == Use::kZeros) use = Use::kUsed;
+    if (use == Use::kZeros || use == Use::kElsewhere) use = Use::kUsed;
   }
-  // Returns the trained parameters without a mark, in the order of buckets.
-  std::vector<nn::Parameter*> Unused() const;
+  // Returns the trained parameters that no rank has used, as far as this one
+  // knows, or that this rank has not used, in the order of buckets.
+  std::vector<nn::Parameter*> Unused() const { return Without(false); }
+  std::vector<nn::Parameter*> UnusedHere() const { return Without(true); }
 
   // Returns the marks as a tensor to be summed over the ranks in place: f32
   // [parameters], 1 for a used one. It may be read once ready() has completed.
@@ -66,16 +68,20 @@ class UseMarks {
   const base::Event& ready() const { return ready_; }
   // Stores `done`, the event that completes with the sum.
   void NoteSummed(const base::Event& done) { summed_ = done; }
-  // Waits for the sum, and marks what any rank has used.
+  // Waits for the sum, and marks the parameters that any rank has used.
   absl::Status TakeSum();
 
  private:
-  enum class Use : char { kNone, kZeros, kUsed };
+  // kElsewhere: used by another rank alone.
+  enum class Use : char { kNone, kZeros, kElsewhere, kUsed };
 
   explicit UseMarks(nn::Kernels& kernels) : kernels_(kernels) {}
 
+  // Returns those without kUsed and, unless `here`, without kElsewhere.
+  std::vector<nn::Parameter*> Without(bool here) const;
+
   nn::Kernels& kernels_;
-  std::vector<Use> uses_;                             // by Parameter::index
+  std::vector<Use> uses_;  // indexed by Parameter::index
   std::vector<std::vector<nn::Parameter*>> buckets_;  // trained parameters
   nn::Tensor marks_;
   base::Event ready_, summed_;

@@ -33,12 +33,13 @@
 // reductions of the one before. ZeroGrad() makes the next gradients overwrite.
 //
 // A parameter that no backward since ZeroGrad() has used, on any rank, is left
-// alone by Step(): neither weight decay nor momentum moves it, and Adam does not
-// count the step for it (PyTorch: .grad is None). If one rank has used it, all
-// update it, with the average in which the other ranks count as zeros. So that
-// all ranks know (use_marks.h), one small all-reduce follows the last bucket's.
-// A rank whose own backwards have left out parameters waits for it before the
-// first update; on a device with queues, so does its host.
+// alone by Step(): neither weight decay nor momentum moves it, and Adam does
+// not count the step for it (PyTorch: .grad is None). If one rank has used it,
+// all update it, with the average in which the other ranks count as zeros. So
+// that all ranks know (use_marks.h), one small all-reduce follows the last
+// bucket's. A rank whose own backwards have left out parameters waits for it
+// before the first update; on a device with queues, so does its host. With
+// Setup::static_graph only the first step has that all-reduce.
 //
 // The engine blocks in StrandWait, as a job's does. Meanwhile its owner calls
 // CollectiveDone() for each Launch(). After a Step() the compute queue waits
@@ -110,6 +111,10 @@ class LoopEngine : private GradientLedger::Listener {
     nn::Module* module = nullptr;
     std::uint64_t seed = 0;
     bool exact_mean = false;
+    // Whether the backwards of each step use the same parameters as those of
+    // the first one, on each rank. Step() checks that locally, and no marks of
+    // used parameters are exchanged after the first step.
+    bool static_graph = false;
     TraceSink* trace = nullptr;        // null: no trace
     StepPosition* position = nullptr;  // read by other threads; may be null
     // Number of threads that fill the parameters.
@@ -156,7 +161,8 @@ class LoopEngine : private GradientLedger::Listener {
   absl::Status AwaitGradients();
   // Updates the parameters, each bucket as soon as it is reduced.
   //   kFailedPrecondition: there is no optimizer; or no backward to use, or the
-  //   last one was not synced.
+  //   last one was not synced; or, with static_graph, the step has used other
+  //   parameters than the first one: names them.
   absl::Status Step();
   // Discards all gradients: the next backward overwrites them. Touches no
   // memory; waits for reductions in flight.
@@ -210,6 +216,8 @@ class LoopEngine : private GradientLedger::Listener {
   absl::Status AwaitUses();
   // Lets the step's updates leave out what no rank has used.
   absl::Status LeaveOutUnused();
+  // Checks this step's unused parameters against those of the first step.
+  absl::Status CheckStatic(const std::vector<nn::Parameter*>& unused) const;
   // Ends a step that has left out parameters.
   absl::Status CountLeftOut(const StepLoss& loss);
 
@@ -244,6 +252,12 @@ class LoopEngine : private GradientLedger::Listener {
   // State of the sum of marks: to be started, once all buckets' reductions have
   // been; started and not ended.
   bool uses_due_ = false, uses_in_flight_ = false;
+  // With static_graph, the parameters that the first step has not used: on this
+  // rank, and on any.
+  struct Unused {
+    std::vector<nn::Parameter*> here, anywhere;
+  };
+  std::optional<Unused> static_unused_;
 };
 
 }  // namespace troupe::actors

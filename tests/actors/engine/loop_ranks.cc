@@ -61,6 +61,7 @@ LoopRank::LoopRank(const EngineFixture& job, int rank, const RankGroups* groups,
   setup.module = module_.get();
   setup.seed = spec.seed;
   setup.exact_mean = options.exact_mean;
+  setup.static_graph = options.static_graph;
   setup.trace = options.trace;
   pipeline::ParameterPlanOptions choices;
   choices.mesh = job.plan().mesh;

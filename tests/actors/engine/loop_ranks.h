@@ -39,6 +39,7 @@ std::function<void(JobSpec& spec)> PowersOfTwo(
 
 struct LoopOptions {
   bool exact_mean = false;
+  bool static_graph = false;
   bool run_inline = false;  // whether reductions run on the compute strand
   // Whether the engine has no groups, like that of a model without DDP; only
   // for one rank.
@@ -58,8 +59,11 @@ class LoopHost : public EngineHost, public ThreadWait {
   void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective,
               const comm::Event& after) override {
+    ++launches_;
     collectives_.Start(engine_->step(), action, group, collective, after);
   }
+  // Returns the number of collectives so far.
+  int launches() const { return launches_; }
   void Send(int, bool, int, const nn::TensorList&, const base::Event&) override;
   void AwaitNews() override;
   void TakeNews(bool expected) override;
@@ -69,6 +73,7 @@ class LoopHost : public EngineHost, public ThreadWait {
 
   ThreadCollectives collectives_;
   LoopEngine* engine_ = nullptr;
+  int launches_ = 0;
 };
 
 // One rank of a loop.
@@ -79,6 +84,7 @@ class LoopRank {
 
   int rank() const { return rank_; }
   LoopEngine& engine() { return *engine_; }
+  const LoopHost& host() const { return host_; }
   nn::Module& module() { return *module_; }
   nn::Tape& tape() { return tape_; }
 

@@ -253,6 +253,60 @@ TEST(LoopUses, ASecondReducedBackwardCounts) {
   EXPECT_NE(values(0).at("second.weight"), before.at("second.weight"));
 }
 
+// With static_graph the marks travel in the first step alone, and the bits are
+// the same.
+TEST(LoopUses, AStaticGraphSendsMarksOnce) {
+  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kSteps},
+                          PowersOfTwo(2, 1, UseSgd));
+  const auto run = [&](bool is_static, int& launches) {
+    LoopOptions options = WithEither();
+    options.static_graph = is_static;
+    LoopRanks ranks(job, options);
+    ranks.Run([&](LoopRank& rank) {
+      for (std::int64_t step = 0; step < kSteps; ++step) {
+        // The last step begins without ZeroGrad().
+        if (step + 1 < kSteps) ExpectOk(rank.engine().ZeroGrad());
+        Backward(rank, job, {step, {Uses::kFirst, Uses::kSecond}},
+                 /*synced=*/true);
+        ExpectOk(rank.engine().Step());
+      }
+    });
+    launches = ranks.rank(0).host().launches();
+    return ValuesOf(ranks.rank(0).engine().parameters().arena(0));
+  };
+  int launches[2];
+  EXPECT_EQ(run(true, launches[1]), run(false, launches[0]));
+  EXPECT_EQ(launches[0] - launches[1], kSteps - 1);
+}
+
+TEST(LoopUses, AStaticGraphThatChangesIsNamed) {
+  const EngineFixture job({/*ranks=*/1, Numbers::kFloat, kSteps},
+                          PowersOfTwo(1, 1, UseSgd));
+  LoopOptions options = WithEither();
+  options.static_graph = true;
+  const auto error = [&](Uses uses) {
+    LoopRanks ranks(job, options);
+    LoopRank& rank = ranks.rank(0);
+    for (int step = 0; step < 2; ++step) {
+      ExpectOk(rank.engine().ZeroGrad());
+      Backward(rank, job, {step, {Uses::kFirst}}, /*synced=*/true);
+      ExpectOk(rank.engine().Step());
+    }
+    ExpectOk(rank.engine().ZeroGrad());
+    Backward(rank, job, {2, {uses}}, /*synced=*/true);
+    return std::string(rank.engine().Step().message());
+  };
+  EXPECT_EQ(error(Uses::kBoth),
+            "static_graph says that all steps use the same parameters, and "
+            "step 3 uses second.bias, second.weight, unlike the first step; "
+            "leave static_graph out");
+  EXPECT_EQ(error(Uses::kSecond),
+            "static_graph says that all steps use the same parameters, and "
+            "step 3 uses second.bias, second.weight and lacks first.bias, "
+            "first.weight, unlike the first step; leave static_graph out");
+  EXPECT_EQ(error(Uses::kFirst), "");
+}
+
 // A step that is skipped as a whole counts for no parameter, left out or not.
 TEST(LoopUses, ASkippedStepMakesNothingYounger) {
   const EngineFixture job({/*ranks=*/1, Numbers::kFloat, kSteps},
