@@ -90,7 +90,9 @@ class DistributedDataParallel : public Trainable {
   // Lets every backward update each bucket as soon as it is reduced
   // (optimizer in backward); `optimizer`, one of this DDP, has the same bits as
   // without. Step() then ends the step: it waits for updates under way. A step
-  // has one backward, without NoSync(). Refused for optimizers that need all
+  // has one backward, without NoSync(). A rank whose forward leaves out
+  // parameters updates in Step(), when it knows whether its peers have used
+  // them; what a forward reads counts as used. Refused for optimizers that need all
   // gradients first (clipping, skipped steps, layerwise rates).
   void StepInBackward(const Optimizer& optimizer);
 

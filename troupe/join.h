@@ -20,7 +20,7 @@
 //     takes part in the synchronisation of buffers, of a rank that trains
 //     runs the module's forward on a batch of 0 rows, and its backward, so that
 //       layers' collectives (synchronised norms, too) and buckets' reductions
-//       find their partner; its gradients are zeros
+//       find their partner; its gradients are zeros, and use no parameter
 //     calls ZeroGrad() and Step() when its peers do: its optimizer's states and
 //       number of steps remain theirs; it steps with their learning rate
 //

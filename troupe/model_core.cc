@@ -178,6 +178,7 @@ absl::Status ModelCore::Backward(const nn::BackwardRoot& root) {
     TROUPE_RETURN_IF_ERROR(rank_.context().status());
   }
   backward.synced = synced_;
+  backward.uses = active_.self;
   const actors::CallNote::Scope call(rank_.strand().call(), "Backward", {});
   return engine_->Backward(backward);
 }

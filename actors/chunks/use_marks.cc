@@ -30,9 +30,30 @@ absl::StatusOr<std::unique_ptr<UseMarks>> UseMarks::Create(
   return marks;
 }
 
-void UseMarks::Clear() { uses_.assign(uses_.size(), Use::kNone); }
+void UseMarks::Clear() {
+  uses_.assign(uses_.size(), Use::kNone);
+  closed_ = false;
+}
+
+void UseMarks::Close() {
+  if (closed_) return;
+  for (int k = 0; k < static_cast<int>(buckets_.size()); ++k) CompleteBucket(k);
+  closed_ = true;
+}
+
+bool UseMarks::AreAll(const std::vector<nn::Parameter*>& read) const {
+  std::vector<bool> is_read(uses_.size());
+  for (const nn::Parameter* parameter : read) is_read[parameter->index] = true;
+  for (const auto& bucket : buckets_) {
+    for (const nn::Parameter* parameter : bucket) {
+      if (!is_read[parameter->index]) return false;
+    }
+  }
+  return true;
+}
 
 void UseMarks::CompleteBucket(int bucket) {
+  if (closed_) return;
   for (const nn::Parameter* parameter : buckets_[bucket]) {
     Use& use = uses_[parameter->index];
     if (use == Use::kNone) {

@@ -48,12 +48,19 @@ class UseMarks {
 
   // Discards all marks, with the gradients.
   void Clear();
+  // Marks what has been written so far, and nothing more before Clear(): later
+  // backwards use nothing of their own.
+  void Close();
+  bool closed() const { return closed_; }
+  // Returns whether `read` has all trained parameters.
+  bool AreAll(const std::vector<nn::Parameter*>& read) const;
   // Marks the parameters of a bucket whose gradients have been written. The
   // others are zeros from now on.
   void CompleteBucket(int bucket);
   // Notes that a backward adds nothing more to the gradient of a parameter that
   // its forward has read.
   void CompleteGradient(const nn::Parameter& parameter) {
+    if (closed_) return;
     Use& use = uses_[parameter.index];
     if (use == Use::kZeros || use == Use::kElsewhere) use = Use::kUsed;
   }
@@ -83,6 +90,7 @@ class UseMarks {
   nn::Kernels& kernels_;
   std::vector<Use> uses_;  // indexed by Parameter::index
   std::vector<std::vector<nn::Parameter*>> buckets_;  // trained parameters
+  bool closed_ = false;
   nn::Tensor marks_;
   base::Event ready_, summed_;
 };

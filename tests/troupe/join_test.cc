@@ -245,6 +245,48 @@ TEST(JoinTest, RatesAreThoseOfTheRanksThatTrain) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
+// What nobody trains is left alone, though a rank that has ended runs it on no
+// rows.
+TEST(JoinTest, ARankThatHasEndedUsesNoParameter) {
+  struct Once : nn::Net {
+    nn::Linear& last = Add<nn::Linear>("last", 3, 2);
+    nn::Linear& once = Add<nn::Linear>("once", 3, 2);
+    Var Forward(Var x) override {
+      return uses_once ? last(x) + once(x) : last(x);
+    }
+    bool uses_once = true;
+  };
+  for (const bool in_backward : {false, true}) {
+    const Program program = [in_backward](Rank& rank) {
+      auto model = rank.Make<Once>();
+      DDP ddp(model);
+      SgdOptions decay{/*lr=*/0.1, /*momentum=*/0.9};
+      decay.weight_decay = 0.1;
+      Sgd sgd(ddp, decay);
+      if (in_backward) ddp.StepInBackward(sgd);
+      std::vector<float> once;
+      {
+        auto joined = ddp.Join();
+        for (int i = 0; i < kBatches[rank.number()] - 2; ++i) {
+          // Rank 0, which ends after one batch, goes on with it as a shadow.
+          model->uses_once = rank.number() == 0 || i == 0;
+          sgd.ZeroGrad();
+          nn::MeanSquaredError(ddp(RowsOf(rank, i, 0, 4)), rank.Ones({4, 2}))
+              .Backward();
+          sgd.Step();
+          const auto values = model->once.weight().value.span<float>();
+          if (i == 0) once.assign(values.begin(), values.end());
+        }
+      }
+      ExpectEqualReplicas(rank, ddp, sgd, /*steps=*/3);
+      const auto values = model->once.weight().value.span<float>();
+      EXPECT_EQ(std::vector<float>(values.begin(), values.end()), once);
+    };
+    const absl::Status status = Spawn(program, Ranks(2));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
 // A rank without any batch has the shapes from its peers, and their buffers.
 TEST(JoinTest, ARankMayHaveNoBatch) {
   for (const bool average : {false, true}) {

@@ -95,6 +95,35 @@ TEST(UnusedParametersTest, WhatNoRankHasUsedIsLeftAlone) {
   }
 }
 
+// With updates in the backward, too.
+TEST(UnusedParametersTest, StepsInBackwardLeaveThemAlone) {
+  const auto trained = [](bool in_backward) {
+    std::vector<std::vector<float>> values(3);
+    const Program program = [&](Rank& rank) {
+      auto model = rank.Make<Either>();
+      DDPOptions options;
+      options.first_bucket_mb = options.bucket_cap_mb = 0.0001;
+      DDP ddp(model, options);
+      Adam adam(ddp, nn::AdamWDefaults());
+      if (in_backward) ddp.StepInBackward(adam);
+      for (int step = 0; step < 4; ++step) {
+        model->uses_second = step > 1 && rank.number() == 1;
+        adam.ZeroGrad();
+        nn::MeanSquaredError(ddp(rank.Randn({4, 10})), rank.Randn({4, 5}))
+            .Backward();
+        adam.Step();
+      }
+      if (rank.number() != 0) return;
+      values = {ValuesOf(model->first), ValuesOf(model->second),
+                ValuesOf(model->unused)};
+    };
+    const absl::Status status = Spawn(program, Ranks(2));
+    EXPECT_TRUE(status.ok()) << status;
+    return values;
+  };
+  EXPECT_EQ(trained(true), trained(false));
+}
+
 // The layer that one rank has used is updated on both, by decay too.
 TEST(UnusedParametersTest, AverageGradientsGivesOtherRanksGradients) {
   const Program program = [](Rank& rank) {

@@ -257,7 +257,15 @@ absl::Status LoopEngine::RunBackward(const LoopBackward& backward) {
     if (reducing_) step.cursor.Begin();
     reducing_ = true;
   }
-  if (steps_in_backward_) step.cursor.Give({SignalKind::kStepAsked});
+  if (!backward.uses) uses_->Close();
+  // A rank whose loss leaves out parameters must hear what its peers use before
+  // it updates: in Step().
+  updating_ = steps_in_backward_ && backward.uses &&
+              uses_->AreAll(backward.tape->parameters());
+  if (updating_) {
+    parameters_->LeaveOut({});
+    step.cursor.Give({SignalKind::kStepAsked});
+  }
   constexpr auto kWhole = nn::BackwardPass::Mode::kWhole;
   ledger_->BeginStep();
   ledger_->BeginPass(*backward.tape, kWhole, /*last=*/synced_);
@@ -363,7 +371,7 @@ absl::Status LoopEngine::CheckStatic(
 absl::Status LoopEngine::LeaveOutUnused() {
   std::vector<nn::Parameter*> unused = uses_->UnusedHere();
   if (static_unused_.has_value()) {
-    TROUPE_RETURN_IF_ERROR(CheckStatic(unused));
+    if (!uses_->closed()) TROUPE_RETURN_IF_ERROR(CheckStatic(unused));
     parameters_->LeaveOut(static_unused_->anywhere);
     return absl::OkStatus();
   }
@@ -423,7 +431,11 @@ absl::Status LoopEngine::Step() {
   }
   StepInFlight& step = dispatcher_->present();
   TROUPE_RETURN_IF_ERROR(LeaveOutUnused());
-  step.cursor.Give({SignalKind::kStepAsked});
+  if (updating_) {
+    parameters_->LeaveOut({});
+  } else {
+    step.cursor.Give({SignalKind::kStepAsked});
+  }
   TROUPE_RETURN_IF_ERROR(dispatcher_->Walk());
   TROUPE_RETURN_IF_ERROR(AwaitUses());
   TROUPE_RETURN_IF_ERROR(dispatcher_->EndStep(step));

@@ -95,6 +95,9 @@ struct LoopBackward {
   nn::Tensor seed = {};
   // Whether gradients are reduced: no later backward before Step() adds more.
   bool synced = true;
+  // Whether the parameters that it uses count as used. Not in the backward of a
+  // rank without data of its own, which only keeps its peers company.
+  bool uses = true;
 };
 
 class LoopEngine : private GradientLedger::Listener {
@@ -143,7 +146,8 @@ class LoopEngine : private GradientLedger::Listener {
   absl::Status SetHook(BucketHook* hook);
 
   // Makes every backward update each bucket as soon as it is reduced, from now
-  // on; Step() then ends the step. A step has one backward, which is synced.
+  // on; Step() then ends the step. A step has one backward, which is synced. One
+  // that leaves out parameters updates in Step().
   //   kFailedPrecondition: there is no optimizer, or a backward has run since
   //   the last ZeroGrad() or Step().
   //   kInvalidArgument: the optimizer's updates need all gradients.
@@ -252,6 +256,8 @@ class LoopEngine : private GradientLedger::Listener {
   // State of the sum of marks: to be started, once all buckets' reductions have
   // been; started and not ended.
   bool uses_due_ = false, uses_in_flight_ = false;
+  // Whether the step's backward updates, and so all trained parameters.
+  bool updating_ = false;
   // With static_graph, the parameters that the first step has not used: on this
   // rank, and on any.
   struct Unused {
