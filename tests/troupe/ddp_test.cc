@@ -77,7 +77,7 @@ Program Loop(Rule rule, Trained* run, int micro_batches = 1,
       Var loss;
       if (last) {
         loss = nn::CrossEntropy(ddp(x.Flatten()), y);
-        // With exact_mean a backward begins at a loss.
+        // A backward with exact_mean begins at a loss.
         const Var root =
             options.exact_mean ? loss : loss.Mean() / micro_batches;
         root.Backward();

@@ -34,14 +34,15 @@ constexpr Case kCases[] = {
 // Prints the bug's name in messages of GoogleTest.
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-// The bucket of `extra` is the last one, and complete at once on a rank that
-// does not use it.
+// The buckets of `extra` are the last ones. A backward completes them last, and
+// that of a rank which does not use them at once.
 struct Branches : nn::Net {
-  nn::Linear& extra = Add<nn::Linear>("extra", 4, 3);
+  nn::Linear& extra = Add<nn::Linear>("extra", 4, 40);
   nn::Linear& used = Add<nn::Linear>("used", 4, 2);
   Var Forward(Var x) override {
-    Var y = used(x);
-    return uses_extra ? y + nn::Sum(extra(x)) : y;
+    if (!uses_extra) return used(x);
+    const Var sum = nn::Sum(extra(x));
+    return used(x) + sum;
   }
   bool uses_extra = true;
 };
