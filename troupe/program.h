@@ -63,8 +63,8 @@ using Program = std::function<void(Rank& rank)>;
 
 struct SpawnOptions {
   int ranks = 1;  // number of those in all processes
-  // Number of processes; 1: this one. Main() under a launcher takes those of the
-  // launcher instead; the simulator has one.
+  // Number of processes; 1: this one. Main() under a launcher takes those of
+  // the launcher instead; the simulator has one.
   int processes = 1;
   // Seed of initial values and random tensors.
   std::uint64_t seed = 0;

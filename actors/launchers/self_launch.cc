@@ -239,19 +239,33 @@ absl::Status SelfLaunch::RunProcesses() {
     return absl::CancelledError(absl::StrCat("the processes were ended by ",
                                              base::SignalName(end.signal)));
   }
-  const int failed = end.first_failure;
+  int failed = end.first_failure;
+  std::string words = end.words;
+  // A process that has exited in the middle may be found behind a peer that
+  // lost it, and reported that.
+  for (int p = 0; p < processes_ && WIFEXITED(end.statuses[failed]); ++p) {
+    const int status = end.statuses[p];
+    if (p == failed || !WIFEXITED(status) ||
+        StatusIn(ReadReport(reports_[p].get())).has_value()) {
+      continue;
+    }
+    failed = p;
+    words = absl::StrCat("process ", p, " has ended with code ",
+                         WEXITSTATUS(status));
+    break;
+  }
   const std::string report = ReadReport(reports_[failed].get());
-  if (WIFEXITED(end.first_status)) {
+  if (WIFEXITED(end.statuses[failed])) {
     const std::optional<absl::Status> status = StatusIn(report);
     if (status.has_value() && !status->ok()) return *status;
     if (report.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
-          end.words, ": it has not come to call ", call_,
+          words, ": it has not come to call ", call_,
           " of Spawn() with SpawnOptions.processes; main() must come to the "
           "same calls in each process"));
     }
   }
-  std::string text = absl::StrCat(Describe(failed), ": ", end.words);
+  std::string text = absl::StrCat(Describe(failed), ": ", words);
   for (int p = 0; p < processes_; ++p) {
     const std::optional<absl::Status> of_peer =
         StatusIn(ReadReport(reports_[p].get()));

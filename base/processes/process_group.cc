@@ -129,12 +129,12 @@ class Group {
     GroupEnd end;
     end.signal = first_signal_;
     for (const Running& child : children_) {
+      end.statuses.push_back(child.status);
       if (HasStopped(child.status)) end.exit_code = *options_.stopped_code;
     }
     if (first_failure_ < 0) return end;
     const Running& failed = FirstFailure();
     end.first_failure = first_failure_;
-    end.first_status = failed.status;
     end.exit_code = std::max(1, ExitCodeOf(failed.status));
     const bool as_told = WIFSIGNALED(failed.status) && !WasStruck(failed);
     if (!as_told) end.words = absl::StrCat(WordsOf(failed), ended_before_);

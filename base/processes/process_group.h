@@ -87,8 +87,8 @@ struct GroupEnd {
   std::string words;
   // Index of the first process that failed; -1: none.
   int first_failure = -1;
-  int first_status = 0;  // status of waitpid() of that process
-  int signal = 0;        // first signal that was forwarded; 0: none
+  std::vector<int> statuses;  // statuses of waitpid(), of all processes
+  int signal = 0;             // first signal that was forwarded; 0: none
 };
 
 // Runs the processes until all have ended.
