@@ -135,6 +135,14 @@ extern nn::Kernels& kernels;
 extern const nn::Tensor loss;
 }  // namespace gradient_ledger_h
 
+namespace use_marks_h {
+extern ChunkParameters parameters;
+extern nn::Kernels& kernels;
+extern const int k;
+extern comm::Communicator* comm;
+extern const absl::Duration timeout;
+}  // namespace use_marks_h
+
 namespace evaluation_track_h {
 extern const std::shared_ptr<const JobSpec> spec;
 extern const Resume resume;
