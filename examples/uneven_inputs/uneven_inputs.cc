@@ -1,6 +1,6 @@
 // Two ranks with different numbers of inputs: PyTorch's tutorial "Distributed
 // Training with Uneven Inputs Using the Join Context Manager", with an
-// optimizer. The Python has 29 lines, blank lines and comments aside.
+// optimizer. The Python has 31 lines, blank lines and comments aside.
 //
 //   bazel run //examples/uneven_inputs
 

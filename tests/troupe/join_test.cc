@@ -1,21 +1,17 @@
-// Ranks with different numbers of batches: beside PyTorch, with synchronised
-// norms, accumulated gradients and buffers; in threads and under seeds.
+// Ranks with different numbers of batches: synchronised norms, accumulated
+// gradients, buffers, rates, unused parameters and errors.
 
 #include "troupe/join.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/modules/batch_norm.h"
-#include "tests/golden/golden_file.h"
+#include "tests/troupe/replicas.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
 
@@ -23,148 +19,13 @@ namespace troupe {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::FloatNear;
 using ::testing::HasSubstr;
-using ::testing::Pointwise;
-
-SpawnOptions Ranks(int ranks) {
-  SpawnOptions options;
-  options.ranks = ranks;
-  return options;
-}
-
-void ExpectRuns(const Program& program, int ranks) {
-  const absl::Status status = Spawn(program, Ranks(ranks));
-  EXPECT_TRUE(status.ok()) << status;
-}
-
-// Fails if the ranks differ in a parameter or buffer, or have made other
-// numbers of steps.
-void ExpectEqualReplicas(Rank& rank, const DDP& ddp, const Optimizer& optimizer,
-                         std::int64_t steps) {
-  EXPECT_EQ(optimizer.steps(), steps) << "rank " << rank.number();
-  const auto compare = [&rank](const std::string& name, const Tensor& value) {
-    const Var all = rank.world().AllGather(value);
-    const float* const values = all.tensor().data<float>();
-    for (std::int64_t i = 0; i < all.numel(); ++i) {
-      ASSERT_TRUE(std::isfinite(values[i])) << name << "[" << i << "]";
-      ASSERT_EQ(values[i], values[i % value.numel()])
-          << name << "[" << i << "]";
-    }
-  };
-  for (const nn::Parameter* parameter : ddp.Parameters()) {
-    compare(parameter->name, parameter->value);
-  }
-  for (const nn::Buffer* buffer : ddp.module().Buffers()) {
-    if (buffer->value.dtype() == DType::kF32) {
-      compare(buffer->name, buffer->value);
-    }
-  }
-}
-
-std::vector<float> ValuesOf(const DDP& ddp) {
-  std::vector<float> values;
-  for (const nn::Parameter* parameter : ddp.Parameters()) {
-    const auto span = parameter->value.span<float>();
-    values.insert(values.end(), span.begin(), span.end());
-  }
-  return values;
-}
-
-void Fill(const Tensor& tensor, const std::string& name, double scale) {
-  const std::vector<double> values =
-      nn::GoldenInput(name, tensor.numel(), scale);
-  std::copy(values.begin(), values.end(), tensor.data<float>());
-}
-
-// --- PyTorch's join (tools/golden/make_join.py) ---
 
 struct Small : nn::Net {
   nn::Linear& fc1 = Add<nn::Linear>("fc1", 4, 6);
   nn::Linear& fc2 = Add<nn::Linear>("fc2", 6, 3);
   Var Forward(Var x) override { return fc2(fc1(x).Tanh()); }
 };
-
-constexpr int kBatches[] = {3, 5};
-
-// Trains on 3 and 5 batches. `late`: ZeroGrad() comes behind the forward.
-Program UnevenLoop(const std::string& rule, const JoinOptions& options,
-                   bool late, std::vector<float>* values) {
-  return [=](Rank& rank) {
-    auto model = rank.Make<Small>();
-    for (const nn::Parameter* parameter : model.Parameters()) {
-      Fill(parameter->value, "join/" + parameter->name, 0.5);
-    }
-    DDPOptions ddp_options;
-    ddp_options.first_bucket_mb = ddp_options.bucket_cap_mb = 0.0001;
-    DDP ddp(model, ddp_options);
-    std::optional<Optimizer> optimizer;
-    if (rule == "sgd") {
-      optimizer.emplace(Sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9}));
-    } else {
-      AdamOptions adamw = nn::AdamWDefaults();
-      adamw.lr = 0.05;
-      adamw.weight_decay = 0.125;
-      optimizer.emplace(Adam(ddp, adamw));
-    }
-    {
-      auto joined = ddp.Join(options);
-      for (int i = 0; i < kBatches[rank.number()]; ++i) {
-        const Var x = rank.Zeros({4, 4}), y = rank.Zeros({4, 3});
-        Fill(x, absl::StrCat("join/x", rank.number(), ".", i), 1);
-        Fill(y, absl::StrCat("join/y", rank.number(), ".", i), 1);
-        if (!late) optimizer->ZeroGrad();
-        const Var loss = nn::MeanSquaredError(ddp(x), y);
-        if (late) optimizer->ZeroGrad();
-        loss.Backward();
-        optimizer->Step();
-      }
-    }
-    ExpectEqualReplicas(rank, ddp, *optimizer, /*steps=*/5);
-    if (rank.number() == 0) *values = ValuesOf(ddp);
-  };
-}
-
-TEST(JoinTest, UnevenBatchesTrainAsInPyTorch) {
-  const nn::GoldenFile golden = *nn::GoldenFile::Open("join_f32");
-  for (const std::string rule : {"sgd", "adamw"}) {
-    for (const bool initial : {true, false}) {
-      JoinOptions options;
-      options.divide_by_initial_world_size = initial;
-      std::vector<double> expected;
-      for (const char* name :
-           {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}) {
-        const std::vector<double> part = golden.Values(
-            absl::StrCat(rule, initial ? "/initial/" : "/joined/", name));
-        expected.insert(expected.end(), part.begin(), part.end());
-      }
-      for (const bool late : {false, true}) {
-        std::vector<float> values;
-        const absl::Status status =
-            Spawn(UnevenLoop(rule, options, late, &values), Ranks(2));
-        ASSERT_TRUE(status.ok()) << status;
-        EXPECT_THAT(values, Pointwise(FloatNear(2e-6F), expected))
-            << rule << ", initial " << initial << ", late " << late;
-      }
-    }
-  }
-}
-
-TEST(JoinTest, SeedsChangeNoBit) {
-  std::vector<float> threads;
-  ASSERT_TRUE(Spawn(UnevenLoop("sgd", {}, false, &threads), Ranks(2)).ok());
-  ASSERT_FALSE(threads.empty());
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    std::vector<float> values;
-    const SimulatedRun run =
-        Simulate(UnevenLoop("sgd", {}, /*late=*/seed % 2 == 1, &values),
-                 Ranks(2), {seed});
-    ASSERT_TRUE(run.status.ok()) << run.status;
-    EXPECT_EQ(values, threads) << "seed " << seed;
-  }
-}
-
-// --- Other models and loops ---
 
 struct Normed : nn::Net {
   nn::BatchNorm1d& norm = Add<nn::BatchNorm1d>("norm", 3);

@@ -1,10 +1,8 @@
 #include "actors/engine/loop/loop_engine.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/loop/hook_action.h"
 #include "base/check.h"
@@ -346,43 +344,22 @@ std::string LoopEngine::Unfinished() const {
   return absl::StrCat(actions, actions.empty() ? "" : ", ", kUsesPart);
 }
 
-absl::Status LoopEngine::CheckStatic(
-    const std::vector<nn::Parameter*>& unused) const {
-  const auto added = [](const std::vector<nn::Parameter*>& to,
-                        const std::vector<nn::Parameter*>& from) {
-    std::vector<std::string> names;
-    for (const nn::Parameter* parameter : to) {
-      if (std::count(from.begin(), from.end(), parameter) == 0) {
-        names.push_back(parameter->name);
-      }
-    }
-    return absl::StrJoin(names, ", ");
-  };
-  const std::string more = added(static_unused_->here, unused);
-  const std::string less = added(unused, static_unused_->here);
-  if (more.empty() && less.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "static_graph says that all steps use the same parameters, and step ",
-      step_ + 1, more.empty() ? "" : " uses ", more,
-      more.empty() || less.empty() ? "" : " and", less.empty() ? "" : " lacks ",
-      less, ", unlike the first step; leave static_graph out"));
-}
-
 absl::Status LoopEngine::LeaveOutUnused() {
-  std::vector<nn::Parameter*> unused = uses_->UnusedHere();
+  const std::vector<nn::Parameter*> here = uses_->UnusedHere();
   if (static_unused_.has_value()) {
-    if (!uses_->closed()) TROUPE_RETURN_IF_ERROR(CheckStatic(unused));
+    if (!uses_->closed()) {
+      TROUPE_RETURN_IF_ERROR(static_unused_->Check(here, step_));
+    }
     parameters_->LeaveOut(static_unused_->anywhere);
     return absl::OkStatus();
   }
-  if (setup_.static_graph) static_unused_.emplace().here = unused;
-  unused = uses_->Unused();
+  std::vector<nn::Parameter*> unused = uses_->Unused();
   if (!unused.empty() && plan_.mesh.dp() > 1) {
     TROUPE_RETURN_IF_ERROR(AwaitUses());
     TROUPE_RETURN_IF_ERROR(uses_->TakeSum());
     unused = uses_->Unused();
   }
-  if (setup_.static_graph) static_unused_->anywhere = unused;
+  if (setup_.static_graph) static_unused_ = StaticUses{here, unused};
   parameters_->LeaveOut(unused);
   return absl::OkStatus();
 }

@@ -63,6 +63,7 @@
 #include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/gradient_ledger.h"
 #include "actors/chunks/loss_scaler.h"
+#include "actors/chunks/static_uses.h"
 #include "actors/chunks/step_trace.h"
 #include "actors/chunks/use_marks.h"
 #include "actors/engine/bucket_events.h"
@@ -258,12 +259,7 @@ class LoopEngine : private GradientLedger::Listener {
   bool uses_due_ = false, uses_in_flight_ = false;
   // Whether the step's backward updates, and so all trained parameters.
   bool updating_ = false;
-  // With static_graph, the parameters that the first step has not used: on this
-  // rank, and on any.
-  struct Unused {
-    std::vector<nn::Parameter*> here, anywhere;
-  };
-  std::optional<Unused> static_unused_;
+  std::optional<StaticUses> static_unused_;  // with static_graph
 };
 
 }  // namespace troupe::actors
