@@ -28,7 +28,7 @@
 
 namespace troupe::actors {
 
-// In-process.
+// A collective to be run; in-process.
 struct HandOver {
   std::shared_ptr<comm::Communicator> group;
   comm::Collective collective;

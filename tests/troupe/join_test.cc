@@ -106,8 +106,8 @@ TEST(JoinTest, RatesAreThoseOfTheRanksThatTrain) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
-// What nobody trains is left alone, though a rank that has ended runs it on no
-// rows.
+// The optimizer leaves alone a layer that nobody trains, though a rank that has
+// ended runs it on no rows.
 TEST(JoinTest, ARankThatHasEndedUsesNoParameter) {
   struct Once : nn::Net {
     nn::Linear& last = Add<nn::Linear>("last", 3, 2);

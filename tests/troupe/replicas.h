@@ -1,4 +1,4 @@
-// What tests of Join() share.
+// Helpers of the tests of Join().
 
 #ifndef TESTS_TROUPE_REPLICAS_H_
 #define TESTS_TROUPE_REPLICAS_H_

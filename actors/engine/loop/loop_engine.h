@@ -147,8 +147,8 @@ class LoopEngine : private GradientLedger::Listener {
   absl::Status SetHook(BucketHook* hook);
 
   // Makes every backward update each bucket as soon as it is reduced, from now
-  // on; Step() then ends the step. A step has one backward, which is synced. One
-  // that leaves out parameters updates in Step().
+  // on; Step() then ends the step. A step has one backward, which is synced. If
+  // it leaves out parameters, Step() updates.
   //   kFailedPrecondition: there is no optimizer, or a backward has run since
   //   the last ZeroGrad() or Step().
   //   kInvalidArgument: the optimizer's updates need all gradients.
@@ -259,7 +259,7 @@ class LoopEngine : private GradientLedger::Listener {
   bool uses_due_ = false, uses_in_flight_ = false;
   // Whether the step's backward updates, and so all trained parameters.
   bool updating_ = false;
-  std::optional<StaticUses> static_unused_;  // with static_graph
+  std::optional<StaticUses> static_unused_;  // unset without static_graph
 };
 
 }  // namespace troupe::actors
