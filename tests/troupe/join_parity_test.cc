@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_file.h"
 #include "tests/troupe/replicas.h"
@@ -18,11 +19,8 @@
 namespace troupe {
 namespace {
 
-void Fill(const Tensor& tensor, const std::string& name, double scale) {
-  const std::vector<double> values =
-      nn::GoldenInput(name, tensor.numel(), scale);
-  std::copy(values.begin(), values.end(), tensor.data<float>());
-}
+using ::testing::FloatNear;
+using ::testing::Pointwise;
 
 // --- PyTorch's join (tools/golden/make_join.py) ---
 

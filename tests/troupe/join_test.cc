@@ -19,7 +19,9 @@ namespace troupe {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 struct Small : nn::Net {
   nn::Linear& fc1 = Add<nn::Linear>("fc1", 4, 6);

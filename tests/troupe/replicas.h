@@ -3,12 +3,14 @@
 #ifndef TESTS_TROUPE_REPLICAS_H_
 #define TESTS_TROUPE_REPLICAS_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/golden/golden_file.h"
 #include "troupe/troupe.h"
 
 namespace troupe {
@@ -59,6 +61,13 @@ inline std::vector<float> ValuesOf(const DDP& ddp) {
     values.insert(values.end(), span.begin(), span.end());
   }
   return values;
+}
+
+// Fills the tensor with the drawn numbers of golden files.
+inline void Fill(const Tensor& tensor, const std::string& name, double scale) {
+  const std::vector<double> values =
+      nn::GoldenInput(name, tensor.numel(), scale);
+  std::copy(values.begin(), values.end(), tensor.data<float>());
 }
 
 }  // namespace troupe
