@@ -18,7 +18,12 @@
 // the same on all ranks. Gradients are those of the loss's mean, as in PyTorch.
 // Backward() begins by waiting for reductions under way.
 //
-// Errors: base::StatusError. A loss of parameters of several models is refused.
+// A loss may depend on the parameters of several models, as a GAN's generator
+// loss does: each of them gets its gradients, as in PyTorch, and each DDP of
+// them reduces its own. ZeroGrad() discards those that nobody wants.
+//
+// Errors: base::StatusError. A loss of parameters of several models is refused
+// if one of them has exact_mean or is under Join().
 // Threads: the rank's own. A model ends before its Rank.
 
 #ifndef TROUPE_MODEL_H_

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/engine/loop/joint_backward.h"
 #include "base/check.h"
 #include "base/status_error.h"
 #include "nn/ops/arithmetic.h"
@@ -183,6 +184,33 @@ absl::Status ModelCore::Backward(const nn::BackwardRoot& root) {
   return engine_->Backward(backward);
 }
 
+absl::Status ModelCore::BackwardOfAll(absl::Span<ModelCore* const> models,
+                                      const nn::BackwardRoot& root) {
+  Rank& rank = models[0]->rank_;
+  actors::LoopBackward backward;
+  backward.tape = rank.context().tape();
+  backward.loss = root.tensor;
+  backward.scale = root.scale;
+  backward.seed = root.seed;
+  std::vector<actors::BackwardModel> parts;
+  absl::Status status;
+  for (ModelCore* model : models) {
+    parts.push_back({model->engine_.get(), model->synced_});
+    if (!model->observed()) continue;
+    status = absl::FailedPreconditionError(
+        "the loss depends on the parameters of several models, and one of them "
+        "is under Join(), where a rank that has ended could not follow; detach "
+        "the output of one, or put them into one module");
+  }
+  if (status.ok()) {
+    for (ModelCore* model : models) model->discarded_ = false;
+    const actors::CallNote::Scope call(rank.strand().call(), "Backward", {});
+    status = actors::JointBackward(parts).Run(backward);
+  }
+  backward.tape->Reset();
+  return status;
+}
+
 void ModelCore::Step(const CallPlace& place, std::optional<double> rate) {
   const actors::CallNote::Scope call(rank_.strand().call(), "Step", place);
   if (use_rate_) last_rate_ = use_rate_(rate);
@@ -241,16 +269,31 @@ bool ModelCore::EndSome() {
   return ended;
 }
 
+std::vector<ModelCore*> ModelCore::ModelsInFlight() {
+  std::vector<ModelCore*> models = {this};
+  for (ModelCore* model : rank_.models()) {
+    const bool waits = model->hook_ != nullptr && model->hook_->running();
+    if (model != this && model->reduces() && !waits) models.push_back(model);
+  }
+  return models;
+}
+
 void ModelCore::AwaitNews() {
   if (EndSome()) return;
   if (in_flight_.empty()) return rank_.strand().wait().AwaitNews();
-  const InFlight oldest = in_flight_.front();
-  // Its error is that of the collective, for EndSome().
-  actors::ProgramRank& strand = rank_.strand();
-  (oldest.handed_over ? strand.AwaitHandedOver(*oldest.group, oldest.done)
-                      : strand.Await(*oldest.group, oldest.done))
-      .IgnoreError();
-  EndSome();
+  const std::vector<ModelCore*> models = ModelsInFlight();
+  std::vector<actors::StartedIn> started;
+  for (ModelCore* model : models) {
+    const InFlight& oldest = model->in_flight_.front();
+    started.push_back({oldest.group, oldest.done, !oldest.handed_over});
+  }
+  // Errors are those of the collectives, for EndSome().
+  rank_.strand().AwaitAny(started);
+  for (ModelCore* model : models) {
+    if (model->EndSome() && model != this) {
+      base::OrThrow(model->engine_->GoOn());
+    }
+  }
 }
 
 void ModelCore::TakeNews(bool) {

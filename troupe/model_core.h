@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "actors/engine/engine_parts.h"
 #include "actors/engine/loop/loop_engine.h"
 #include "actors/engine/rank_groups.h"
@@ -130,6 +131,9 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   void Attach(const std::function<std::unique_ptr<nn::Optimizer>()>& make);
   bool attached() const { return attached_; }
   absl::Status Backward(const nn::BackwardRoot& root);
+  // The backward of a loss that depends on parameters of several models.
+  static absl::Status BackwardOfAll(absl::Span<ModelCore* const> models,
+                                    const nn::BackwardRoot& root);
   // The calls of an optimizer. With `rate` the step has that learning rate, and
   // not the optimizer's next one.
   void Step(const CallPlace& place, std::optional<double> rate = std::nullopt);
@@ -153,6 +157,10 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   // Ends the collectives that are complete. Returns whether there was one.
   // Throws the error of one that failed.
   bool EndSome();
+  // Returns the rank's models that have collectives under way, this one first:
+  // a peer may wait for those of another model. Leaves out those whose hook
+  // waits.
+  std::vector<ModelCore*> ModelsInFlight();
 
   // EngineHost:
   void Launch(int action, pipeline::GroupId group,

@@ -46,13 +46,19 @@ bool Rank::joins() const {
 
 absl::StatusOr<bool> Rank::Backward(nn::Context& ctx,
                                     const nn::BackwardRoot& root) {
-  const auto& used = ctx.tape()->parameters();
+  const std::vector<nn::Parameter*> used = ctx.tape()->parameters();
+  std::vector<ModelCore*> owners;
   for (ModelCore* model : models_) {
-    if (used.empty() || !model->Owns(*used.begin())) continue;
-    TROUPE_RETURN_IF_ERROR(model->Backward(root));
-    return true;
+    const bool owns = std::any_of(
+        used.begin(), used.end(),
+        [model](const auto* parameter) { return model->Owns(parameter); });
+    if (owns) owners.push_back(model);
   }
-  return false;
+  if (owners.empty()) return false;
+  TROUPE_RETURN_IF_ERROR(owners.size() == 1
+                             ? owners[0]->Backward(root)
+                             : ModelCore::BackwardOfAll(owners, root));
+  return true;
 }
 
 Rank::operator LoaderEnv() {

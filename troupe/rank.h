@@ -156,10 +156,12 @@ class Rank : public nn::ContextOwner {
     if (number() == 0) Write(absl::StrFormat(format, args...));
   }
 
-  // For models (troupe/model.h): Var::Backward() is that of the model whose
+  // For models (troupe/model.h): Var::Backward() is that of the models whose
   // parameters it uses.
   void AddModel(ModelCore* model) { models_.push_back(model); }
   void RemoveModel(ModelCore* model);
+  // All models, in the order in which they were made.
+  const std::vector<ModelCore*>& models() const { return models_; }
   // Whether a model is under Join() (troupe/join.h).
   bool joins() const;
   absl::StatusOr<bool> Backward(nn::Context& ctx,

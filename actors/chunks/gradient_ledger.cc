@@ -15,19 +15,20 @@ void GradientLedger::BeginStep() {
   for (Bucket& bucket : buckets_) bucket = {};
 }
 
-void GradientLedger::BeginPass(const nn::Tape& tape, Mode mode, bool last) {
+void GradientLedger::BeginPass(const std::vector<nn::Parameter*>& read,
+                               Mode mode, bool last) {
   counting_ = last;
   if (!last) return;
   // The input half of a split backward adds to no parameter's gradient, and
   // weight halves of earlier backwards may follow: no bucket is complete.
   weights_begun_ = mode != Mode::kInputs;
-  if (mode != Mode::kWeights) CountGradients(tape);
+  if (mode != Mode::kWeights) CountGradients(read);
   // A bucket that this backward does not touch is complete already.
   TellWhatIsDone();
 }
 
-void GradientLedger::CountGradients(const nn::Tape& tape) {
-  for (const nn::Parameter* parameter : tape.parameters()) {
+void GradientLedger::CountGradients(const std::vector<nn::Parameter*>& read) {
+  for (const nn::Parameter* parameter : read) {
     Bucket& bucket = buckets_[setup_.parameters->BucketOf(*parameter)];
     ++bucket.grads_left;
     ++bucket.readers_left;

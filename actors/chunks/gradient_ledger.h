@@ -86,7 +86,12 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   // Starts a backward over `tape`, or a half of one. `last`: whether it is the
   // last backward of the step. Both halves of a split backward are then the
   // last, and weight gradients of earlier ones may run between them.
-  void BeginPass(const nn::Tape& tape, Mode mode, bool last);
+  void BeginPass(const nn::Tape& tape, Mode mode, bool last) {
+    BeginPass(tape.parameters(), mode, last);
+  }
+  // The same, over a tape that has parameters of other ledgers, too: `read` are
+  // this one's.
+  void BeginPass(const std::vector<nn::Parameter*>& read, Mode mode, bool last);
   // Returns the first error that kept a bucket from becoming ready.
   const absl::Status& status() const { return status_; }
 
@@ -110,7 +115,7 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
     bool released = false;
   };
 
-  void CountGradients(const nn::Tape& tape);
+  void CountGradients(const std::vector<nn::Parameter*>& read);
   void TellWhatIsDone();
   void TellIfDone(int bucket);
   // Completes the gradients of a bucket to which no backward adds more, and

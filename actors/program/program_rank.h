@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "actors/program/call_note.h"
 #include "base/event.h"
 #include "comm/communicator.h"
@@ -28,6 +29,13 @@
 namespace troupe::actors {
 
 class StrandWait;  // actors/engine/strand_wait.h
+
+// Something that was started in a group.
+struct StartedIn {
+  comm::Communicator* group;
+  base::Event done;
+  bool drives;  // whether the waiting strand drives the group
+};
 
 class ProgramRank {
  public:
@@ -49,6 +57,9 @@ class ProgramRank {
   // completed, and returns its status.
   virtual absl::Status Await(comm::Communicator& group,
                              const base::Event& done) = 0;
+  // Drives the groups of several until one of them has completed, with any
+  // status: peers may wait for another one first.
+  virtual void AwaitAny(absl::Span<const StartedIn> started) = 0;
   // Whether collectives over `bytes` are worth handing over to the rank's
   // communication strand (ProgramSpec::inline_bytes).
   virtual bool HandsOver(std::int64_t bytes) const = 0;

@@ -1,5 +1,7 @@
 #include "actors/program/program_strand.h"
 
+#include <algorithm>
+#include <deque>
 #include <exception>
 #include <string>
 #include <utility>
@@ -28,17 +30,20 @@ class GroupWait {
   }
   ~GroupWait() {
     if (drives_) group_.SetWakeup(nullptr);
-    if (done_.ready()) return;
+    if (ended_ || done_.ready()) return;
     group_.Abort(absl::CancelledError(absl::StrCat(
         "rank ", group_.rank(), " of the group ended while it waited")));
   }
   GroupWait(const GroupWait&) = delete;
   GroupWait& operator=(const GroupWait&) = delete;
+  // Says that the wait is over, and the fiber goes on.
+  void End() { ended_ = true; }
 
  private:
   comm::Communicator& group_;
   const base::Event done_;
   const bool drives_;
+  bool ended_ = false;
 };
 
 std::string WhatItWaitsFor(const comm::Communicator& group) {
@@ -152,22 +157,37 @@ base::Event ProgramState::HandOver(
 
 absl::Status ProgramState::Await(comm::Communicator& group,
                                  const base::Event& done) {
-  return AwaitIn(group, done, /*drives=*/true);
+  const StartedIn started{&group, done, /*drives=*/true};
+  AwaitAny(absl::MakeConstSpan(&started, 1));
+  return done.status();
 }
 
 absl::Status ProgramState::AwaitHandedOver(comm::Communicator& group,
                                            const base::Event& done) {
-  return AwaitIn(group, done, /*drives=*/false);
+  const StartedIn started{&group, done, /*drives=*/false};
+  AwaitAny(absl::MakeConstSpan(&started, 1));
+  return done.status();
 }
 
-absl::Status ProgramState::AwaitIn(comm::Communicator& group,
-                                   const base::Event& done, bool drives) {
-  if (done.ready()) return done.status();
-  const GroupWait waker(group, done, calls_.call(), drives);
-  awaited_ = &group;
+void ProgramState::AwaitAny(absl::Span<const StartedIn> started) {
+  const auto ended = [started] {
+    return std::any_of(started.begin(), started.end(),
+                       [](const StartedIn& one) { return one.done.ready(); });
+  };
+  if (ended()) return;
+  std::deque<GroupWait> wakers;
+  for (const StartedIn& one : started) {
+    wakers.emplace_back(*one.group, one.done, calls_.call(), one.drives);
+  }
+  // A stalled rank is told about the first one.
+  awaited_ = started[0].group;
   since_ = self_->clock().now();
-  while (!done.ready()) {
-    if (drives && group.Progress()) {
+  while (!ended()) {
+    bool progress = false;
+    for (const StartedIn& one : started) {
+      if (one.drives && one.group->Progress()) progress = true;
+    }
+    if (progress) {
       fiber_->TakeNews(/*expected=*/false);
     } else {
       WatchAfter(context_->spec.timeout);
@@ -175,7 +195,7 @@ absl::Status ProgramState::AwaitIn(comm::Communicator& group,
     }
   }
   awaited_ = nullptr;
-  return done.status();
+  for (GroupWait& waker : wakers) waker.End();
 }
 
 void ProgramState::WatchAfter(absl::Duration after) {

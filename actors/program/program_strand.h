@@ -29,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "actors/caf/caf.h"
 #include "actors/engine/strand_fiber.h"
 #include "actors/program/call_note.h"
@@ -103,6 +104,7 @@ class ProgramState : private ProgramRank {
                    const comm::Collective& collective) override;
   absl::Status Await(comm::Communicator& group,
                      const base::Event& done) override;
+  void AwaitAny(absl::Span<const StartedIn> started) override;
   bool HandsOver(std::int64_t bytes) const override {
     return bytes > context_->inline_bytes;
   }
@@ -117,9 +119,6 @@ class ProgramState : private ProgramRank {
   absl::Status RunBody();
   // Adds the rank, and what its peers were doing.
   absl::Status WithCalls(const absl::Status& status) const;
-  // Waits for an event of a group; `drives`: by driving it.
-  absl::Status AwaitIn(comm::Communicator& group, const base::Event& done,
-                       bool drives);
   // Asks for a watch message `after` from now, if none is under way.
   void WatchAfter(absl::Duration after);
 

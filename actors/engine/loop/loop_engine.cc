@@ -1,10 +1,12 @@
 #include "actors/engine/loop/loop_engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/loop/hook_action.h"
+#include "actors/engine/loop/joint_backward.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/step_scalars.h"
@@ -207,46 +209,41 @@ void LoopEngine::BucketReleased(int chunk, int bucket) {
   dispatcher_->listener()->BucketReleased(chunk, bucket);
 }
 
-absl::Status LoopEngine::CheckBackward(const LoopBackward& backward) const {
-  for (const nn::Parameter* parameter : backward.tape->parameters()) {
-    if (parameters_->Has(*parameter)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the loss depends on ", parameter->name,
-        ", which is a parameter of another model; detach its output, or put "
-        "both models into one module"));
-  }
+absl::Status LoopEngine::CheckBackward(const LoopBackward& backward,
+                                       bool synced) const {
+  TROUPE_RETURN_IF_ERROR(CheckStepInBackward(synced));
   if (!setup_.exact_mean) return absl::OkStatus();
   if (backward.seed.defined()) {
     return absl::InvalidArgumentError(
         "exact_mean divides by the counts of losses, and this backward begins "
         "at a tensor that has none; use a loss of nn/ops/loss.h");
   }
-  if (!reducing_ || !backward.synced) return absl::OkStatus();
+  if (!reducing_ || !synced) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "exact_mean adds up over the ranks once a step, and a backward of this "
       "step has done so; run all backwards but the last one under NoSync()");
 }
 
 absl::Status LoopEngine::Backward(const LoopBackward& backward) {
-  const absl::Status status = RunBackward(backward);
+  const BackwardModel self{this, backward.synced};
+  const absl::Status status =
+      JointBackward(absl::MakeConstSpan(&self, 1)).Run(backward);
   backward.tape->Reset();
   return status;
 }
 
-absl::Status LoopEngine::RunBackward(const LoopBackward& backward) {
-  TROUPE_RETURN_IF_ERROR(CheckBackward(backward));
-  TROUPE_RETURN_IF_ERROR(CheckStepInBackward(backward.synced));
-  TROUPE_RETURN_IF_ERROR(AwaitGradients());
+absl::Status LoopEngine::BeginBackward(const LoopBackward& backward,
+                                       std::deque<TraceScope>& scopes) {
   StepInFlight& step = dispatcher_->present();
   if (!step.under_way) {
     backwards_ = 0;
     TROUPE_RETURN_IF_ERROR(
         dispatcher_->Begin(StepKind::kTrain, step_, /*batches=*/{}));
   }
-  const pipeline::Action action{ActionKind::kBackward, backwards_++, {}};
-  const TraceScope scope(trace_, action);
+  action_ = {ActionKind::kBackward, backwards_++, {}};
+  scopes.emplace_back(trace_, action_);
   if (setup_.exact_mean) {
-    TROUPE_RETURN_IF_ERROR(step.loss->Add(action.index, backward.loss));
+    TROUPE_RETURN_IF_ERROR(step.loss->Add(action_.index, backward.loss));
   }
   synced_ = backward.synced;
   if (synced_) {
@@ -256,36 +253,30 @@ absl::Status LoopEngine::RunBackward(const LoopBackward& backward) {
     reducing_ = true;
   }
   if (!backward.uses) uses_->Close();
+  std::vector<nn::Parameter*> read = backward.tape->parameters();
+  read.erase(std::remove_if(read.begin(), read.end(),
+                            [this](const nn::Parameter* parameter) {
+                              return !parameters_->Has(*parameter);
+                            }),
+             read.end());
   // A rank whose loss leaves out parameters must hear what its peers use before
   // it updates: in Step().
-  updating_ = steps_in_backward_ && backward.uses &&
-              uses_->AreAll(backward.tape->parameters());
+  updating_ = steps_in_backward_ && backward.uses && uses_->AreAll(read);
   if (updating_) {
     parameters_->LeaveOut({});
     step.cursor.Give({SignalKind::kStepAsked});
   }
-  constexpr auto kWhole = nn::BackwardPass::Mode::kWhole;
   ledger_->BeginStep();
-  ledger_->BeginPass(*backward.tape, kWhole, /*last=*/synced_);
-  nn::BackwardPass pass(*backward.tape, kernels(), *ledger_, kWhole);
-  if (backward.seed.defined()) {
-    pass.Seed(backward.loss, backward.seed);
-  } else {
-    pass.SeedLoss(backward.loss, backward.scale);
-  }
-  TROUPE_RETURN_IF_ERROR(RunPieces(pass, synced_));
-  uses_due_ = synced_ && plan_.mesh.dp() > 1 && !static_unused_.has_value();
-  return synced_ ? StartReductions() : absl::OkStatus();
+  ledger_->BeginPass(read, GradientLedger::Mode::kWhole, /*last=*/synced_);
+  return absl::OkStatus();
 }
 
-absl::Status LoopEngine::RunPieces(nn::BackwardPass& pass, bool synced) {
-  for (bool more = true; more;) {
-    if (synced) TROUPE_RETURN_IF_ERROR(StartReductions());
-    TROUPE_ASSIGN_OR_RETURN(more, pass.Next());
-    TROUPE_RETURN_IF_ERROR(ledger_->status());
-    wait_.TakeNews(/*expected=*/reducer_->in_flight() > 0);
-  }
-  return absl::OkStatus();
+void LoopEngine::EndPass() {
+  uses_due_ = synced_ && plan_.mesh.dp() > 1 && !static_unused_.has_value();
+}
+
+absl::Status LoopEngine::GoOn() {
+  return reducing_ ? StartReductions() : absl::OkStatus();
 }
 
 absl::Status LoopEngine::StartReductions() {

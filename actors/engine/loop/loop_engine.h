@@ -53,6 +53,7 @@
 #define ACTORS_ENGINE_LOOP_LOOP_ENGINE_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -158,12 +159,16 @@ class LoopEngine : private GradientLedger::Listener {
   // bucket as soon as its gradients are complete, and returns while reductions
   // may be in flight.
   //   kInvalidArgument: the loss was computed from a parameter of another
-  //   model; or has no statistics, which exact_mean needs.
+  //   model, for which there is JointBackward (joint_backward.h); or has no
+  //   statistics, which exact_mean needs.
   //   kFailedPrecondition: with exact_mean, a second synced backward.
   absl::Status Backward(const LoopBackward& backward);
   // Waits until the gradients of the last synced backward are reduced, so that
   // the program, or later work of the compute queue, may read them.
   absl::Status AwaitGradients();
+  // Starts the reductions under way that may start now, after news. For a loop
+  // that waits elsewhere.
+  absl::Status GoOn();
   // Updates the parameters, each bucket as soon as it is reduced.
   //   kFailedPrecondition: there is no optimizer; or no backward to use, or the
   //   last one was not synced; or, with static_graph, the step has used other
@@ -197,6 +202,8 @@ class LoopEngine : private GradientLedger::Listener {
   std::string Unfinished() const;
 
  private:
+  friend class JointBackward;  // joint_backward.h
+
   LoopEngine(const Setup& setup, StrandWait* wait);
   absl::Status Init(EngineHost* host);
   absl::Status MakeParameters();
@@ -211,10 +218,13 @@ class LoopEngine : private GradientLedger::Listener {
   absl::Status CheckStepInBackward(bool synced) const;
   // Refuses a call from inside of the hook.
   absl::Status CheckOutsideHook() const;
-  absl::Status CheckBackward(const LoopBackward& backward) const;
-  absl::Status RunBackward(const LoopBackward& backward);
-  // Runs the pass; between its pieces, starts the reductions that may start.
-  absl::Status RunPieces(nn::BackwardPass& pass, bool synced);
+  absl::Status CheckBackward(const LoopBackward& backward, bool synced) const;
+  // Begins the pass of a backward that may be begun and may use other models'
+  // parameters, too; and the action in the trace, in `scopes`.
+  absl::Status BeginBackward(const LoopBackward& backward,
+                             std::deque<TraceScope>& scopes);
+  // Notes that the pass has ended.
+  void EndPass();
   absl::Status StartReductions();
   // Starts the sum of the marks of used parameters.
   absl::Status ReduceUses();
@@ -251,9 +261,10 @@ class LoopEngine : private GradientLedger::Listener {
   bool steps_in_backward_ = false;
 
   std::int64_t step_ = 0;
-  int backwards_ = 0;      // number in this step
-  bool reducing_ = false;  // whether a backward of this step was synced
-  bool synced_ = false;    // whether the last one was
+  int backwards_ = 0;        // number in this step
+  pipeline::Action action_;  // the last backward, for the trace
+  bool reducing_ = false;    // whether a backward of this step was synced
+  bool synced_ = false;      // whether the last one was
   // State of the sum of marks: to be started, once all buckets' reductions have
   // been; started and not ended.
   bool uses_due_ = false, uses_in_flight_ = false;

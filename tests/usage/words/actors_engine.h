@@ -12,6 +12,7 @@
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/actions/findings.h"
 #include "actors/engine/actions/tied_sums.h"
+#include "actors/engine/loop/joint_backward.h"
 #include "actors/engine/loop/loop_engine.h"
 #include "actors/engine/snapshot.h"
 #include "actors/engine/step_runner.h"
@@ -65,6 +66,13 @@ extern std::vector<std::unique_ptr<StepAction>> actions;
 extern const EngineParts parts;
 extern BucketHook& hook;
 }  // namespace hook_action_h
+
+namespace joint_backward_h {
+extern LoopEngine generator, discriminator;
+extern nn::Tape tape;
+extern const nn::Tensor loss;
+extern const double count;
+}  // namespace joint_backward_h
 
 namespace loop_engine_h {
 extern const pipeline::Plan plan;
