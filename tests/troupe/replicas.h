@@ -24,7 +24,8 @@ inline SpawnOptions Ranks(int ranks) {
   return options;
 }
 
-void ExpectRuns(const Program& program, int ranks) {
+// Fails unless all ranks return without an error.
+inline void ExpectRuns(const Program& program, int ranks) {
   const absl::Status status = Spawn(program, Ranks(ranks));
   EXPECT_TRUE(status.ok()) << status;
 }
