@@ -1,6 +1,7 @@
 // Programs whose ranks are in several processes: here threads of one process
 // that meet over TCP on the loopback.
 
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <string>
@@ -24,7 +25,8 @@ using ::testing::HasSubstr;
 // many ranks. Returns their results.
 std::vector<absl::Status> RunIn(const std::vector<int>& ranks,
                                 const Program& program,
-                                absl::Duration timeout = absl::Minutes(1)) {
+                                absl::Duration timeout = absl::Minutes(1),
+                                std::int64_t inline_bytes = -1) {
   std::promise<int> port;
   std::shared_future<int> listening = port.get_future().share();
   std::vector<absl::Status> results(ranks.size());
@@ -35,6 +37,7 @@ std::vector<absl::Status> RunIn(const std::vector<int>& ranks,
       for (int count : ranks) options.ranks += count;
       options.ranks -= 1;  // the default
       options.timeout = timeout;
+      options.inline_bytes = inline_bytes;
       actors::ClusterOptions cluster;
       cluster.process = static_cast<int>(p);
       cluster.processes = static_cast<int>(ranks.size());
@@ -269,6 +272,31 @@ TEST(ProcessesTest, TheProcessesHaveAllRanks) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("3 ranks together where the program has 2"));
   EXPECT_THAT(std::string(other.message()), HasSubstr("3 ranks together"));
+}
+
+struct Wide : nn::Net {
+  nn::Linear& a = Add<nn::Linear>("a", 500, 500);
+  nn::Linear& b = Add<nn::Linear>("b", 500, 500);
+  Var Forward(Var x) override { return b(a(x)); }
+};
+
+// One backward gives gradients to two models, and each rank waits for those of
+// another one first, on its own strand.
+TEST(ProcessesTest, RanksMayWaitForModelsInAnyOrder) {
+  const Program program = [](Rank& rank) {
+    DDP first(rank.Make<Wide>()), second(rank.Make<Wide>());
+    Sgd sgds[] = {Sgd(first, {/*lr=*/0.1}), Sgd(second, {/*lr=*/0.1})};
+    for (int step = 0; step < 4; ++step) {
+      for (Sgd& sgd : sgds) sgd.ZeroGrad();
+      const Var x = rank.Randn({2, 500}), y = rank.Randn({2, 500});
+      nn::MeanSquaredError(second(first(x)), y).Backward();
+      sgds[rank.number()].Step();
+      sgds[1 - rank.number()].Step();
+    }
+  };
+  EXPECT_THAT(Messages(RunIn({1, 1}, program, absl::Minutes(1),
+                             /*inline_bytes=*/1 << 30)),
+              Each(""));
 }
 
 }  // namespace
