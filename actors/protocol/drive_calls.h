@@ -1,13 +1,13 @@
 // Lets any thread ask a strand to drive its groups. However often it is asked,
 // one drive message is under way at most.
 //
-//   const DriveCalls calls{CommActor(self)};          // in the behaviour
-//   group.SetWakeup(calls.call());
-//   return {[=](drive_atom) {
-//     calls.Taken();                                   // before the work
-//     while (Drive(self->state)) {
+//   const DriveCalls calls{strand};       // a handle on the strand itself
+//   group.SetWakeup(calls.call());        // called from any thread
+//   const auto on_drive = [calls, &group](drive_atom) {
+//     calls.Taken();                      // before the work
+//     while (group.Progress()) {
 //     }
-//   }};
+//   };
 //
 // The calls may outlive the strand, and are in vain then.
 //

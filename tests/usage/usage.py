@@ -171,6 +171,10 @@ def is_include(line):
     return line.startswith("#include ")
 
 
+def has_main(block):
+    return any(line.startswith("int main(") for line in block.lines)
+
+
 def usage_of(path, lines):
     """Returns the source of one file's blocks, without includes."""
     name = os.path.basename(path).replace(".", "_")
@@ -183,7 +187,9 @@ def usage_of(path, lines):
             continue
         if is_page(path):
             definitions = [d for d in definitions if not is_include(d[1])]
-        text.append("namespace %s::usage::%s {" % (namespace, name))
+        # A page may have several programs.
+        program = "::program%d" % block.number if has_main(block) else ""
+        text.append("namespace %s::usage::%s%s {" % (namespace, name, program))
         text += numbered(definitions, path)
         # ASSERT_EQ() returns nothing.
         asserts = any("ASSERT_" in line for _, line in statements)
@@ -197,7 +203,7 @@ def usage_of(path, lines):
 def program_of(lines, number=1):
     """Returns a page's block that has its first, or `number`-th, main()."""
     programs = [block for block in blocks_of_page(lines)
-                if any(line.startswith("int main(") for line in block.lines)]
+                if has_main(block)]
     if len(programs) < number:
         raise ValueError("the page has %d blocks with a main()" % len(programs))
     return "\n".join(programs[number - 1].lines) + "\n"

@@ -135,6 +135,13 @@ extern nn::Kernels& kernels;
 extern const nn::Tensor loss;
 }  // namespace gradient_ledger_h
 
+namespace static_uses_h {
+extern std::optional<StaticUses> promise;
+extern const UseMarks uses;
+extern const std::vector<nn::Parameter*> unused_on_all_ranks;
+extern const std::int64_t step;
+}  // namespace static_uses_h
+
 namespace use_marks_h {
 extern ChunkParameters parameters;
 extern nn::Kernels& kernels;
@@ -334,6 +341,11 @@ namespace step_trace_h {
 extern const pipeline::Action reduction;
 void Run(const pipeline::Action& action);
 }  // namespace step_trace_h
+
+namespace drive_calls_h {
+extern const CommActor strand;
+extern comm::Communicator& group;
+}  // namespace drive_calls_h
 
 namespace strand_guard_h {
 extern const std::int32_t generation;
