@@ -364,9 +364,11 @@ TEST_F(ProcessGroupTest, AStopDoesNotWaitForAReader) {
   close(options_.out);
   options_.out = ends[1];
   options_.reader_patience = absl::Milliseconds(1);
-  Add("trap 'exit 3' INT; read line <&7");
-  // The line waits in this process, whose output is full.
-  Add(absl::StrCat("trap 'exit 3' INT; echo line; kill -INT $PPID; ", kWait));
+  // The signal comes when both handle it. The line waits in this process, whose
+  // output is full.
+  Add(absl::StrCat("trap 'exit 3' INT; echo >", Fifo(1), "; read line <&7"));
+  Add(absl::StrCat("trap 'exit 3' INT; read line <&7; echo line; ",
+                   "kill -INT $PPID; ", kWait));
   EXPECT_EQ(Run(), "3: ");
   close(ends[0]);
 }
