@@ -78,6 +78,8 @@ class ProcessGroupTest : public ::testing::Test {
 
 // Script that waits and handles signals.
 constexpr char kWait[] = "while :; do read line <&7; done";
+// The same where a signal may come right before a read, which would not see it.
+constexpr char kSpin[] = "while :; do :; done";
 
 // A process that ends with code 0 has failed if its work is not complete.
 TEST_F(ProcessGroupTest, IncompleteWorkIsAFailure) {
@@ -332,9 +334,9 @@ TEST_F(ProcessGroupTest, ASignalIsHandedOnOnce) {
   Add(absl::StrCat("trap 'echo int; until [ -e ", told,
                    " ]; do :; done; kill -TERM $PPID' INT; ",
                    "trap 'exit 3' TERM; read line <&7; kill -INT $PPID; ",
-                   kWait));
+                   kSpin));
   Add(absl::StrCat("trap 'echo int; : >", told, "' INT; ",
-                   "trap 'exit 3' TERM; echo >", Fifo(0), "; ", kWait));
+                   "trap 'exit 3' TERM; echo >", Fifo(0), "; ", kSpin));
   EXPECT_EQ(Run(), "3: ");
   EXPECT_TRUE(Out() == "int\n[1] int\n" || Out() == "[1] int\nint\n") << Out();
 }
@@ -369,9 +371,9 @@ TEST_F(ProcessGroupTest, AStopDoesNotWaitForAReader) {
   options_.reader_patience = absl::Milliseconds(1);
   // The signal comes when both handle it. The line waits in this process, whose
   // output is full.
-  Add(absl::StrCat("trap 'exit 3' INT; echo >", Fifo(1), "; read line <&7"));
+  Add(absl::StrCat("trap 'exit 3' INT; echo >", Fifo(1), "; ", kSpin));
   Add(absl::StrCat("trap 'exit 3' INT; read line <&7; echo line; ",
-                   "kill -INT $PPID; ", kWait));
+                   "kill -INT $PPID; ", kSpin));
   EXPECT_EQ(Run(), "3: ");
   close(ends[0]);
 }
