@@ -328,8 +328,8 @@ TEST_F(ProcessGroupTest, ThoseThatStoppedHaveNotFailed) {
 }
 
 TEST_F(ProcessGroupTest, ASignalIsHandedOnOnce) {
-  // A second SIGINT would arrive before SIGTERM, which comes once both have told
-  // of the first one.
+  // A second SIGINT would arrive before SIGTERM, which comes once both have
+  // told of the first one.
   const std::string told = root_ + "/told";
   Add(absl::StrCat("trap 'echo int; until [ -e ", told,
                    " ]; do :; done; kill -TERM $PPID' INT; ",
