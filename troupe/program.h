@@ -12,8 +12,8 @@
 // rank's Rank, groups or tensors. Main() starts the same program under any
 // launcher, in many processes.
 //
-// With SpawnOptions::processes above 1 the program starts itself again, so many
-// times, and the ranks are spread over these processes:
+// The program starts itself again if SpawnOptions::processes is above 1, so
+// many times, and the ranks are spread over these processes:
 //
 //   SpawnOptions options;
 //   options.ranks = 4;

@@ -139,7 +139,7 @@ TEST(CommHookTest, HooksThatAverageChangeNoBit) {
   }
 }
 
-// With exact_mean, updates divide what hooks add up.
+// Updates divide what hooks add up, if DDP has exact_mean.
 TEST(CommHookTest, SumsOfExactMeanAreDividedByUpdates) {
   DDPOptions options = SmallBuckets();
   options.exact_mean = true;

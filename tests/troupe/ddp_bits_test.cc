@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
 #include "tests/base/seeds.h"
+#include "tests/troupe/ranks.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
 
@@ -121,12 +122,6 @@ std::vector<double> JobLosses(
   return keep.losses;
 }
 
-SpawnOptions Ranks(int ranks) {
-  SpawnOptions options;
-  options.ranks = ranks;
-  return options;
-}
-
 // Ranks reduce gradients themselves, or their communication strands do.
 constexpr std::int64_t kAlwaysInline = std::numeric_limits<std::int64_t>::max();
 
@@ -188,8 +183,8 @@ TEST(DdpBitsTest, StepsInBackwardHaveTheSameBits) {
   }
 }
 
-// In one thread, with messages that take time: a seed chooses both the order of
-// the ranks and the delays. 1,000 seeds of each: TROUPE_SIM_TIMES=5.
+// Messages take time: a seed chooses both the order of the ranks, which share a
+// thread, and the delays. 1,000 seeds of each: TROUPE_SIM_TIMES=5.
 TEST(DdpBitsTest, SeedsChangeNoBit) {
   for (const int ranks : {2, 4}) {
     Trained threads;

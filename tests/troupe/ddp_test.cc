@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/modules/batch_norm.h"
+#include "tests/troupe/ranks.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
 
@@ -18,12 +19,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-SpawnOptions Ranks(int ranks) {
-  SpawnOptions options;
-  options.ranks = ranks;
-  return options;
-}
 
 struct Toy : nn::Net {
   nn::Linear& first = Add<nn::Linear>("first", 10, 10);

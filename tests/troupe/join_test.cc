@@ -44,7 +44,7 @@ Var RowsOf(Rank& rank, int step, int begin, int rows) {
   return x;
 }
 
-// With exact_mean, two ranks of 3 and 5 batches are one rank whose first three
+// Two ranks of 3 and 5 batches with exact_mean are one rank whose first three
 // batches have the rows of both; the norms see them together, too.
 TEST(JoinTest, SynchronisedNormsAndExactMeansAreThoseOfOneRank) {
   const auto trained = [](int ranks) {

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "nn/modules/dropout.h"
 #include "nn/serialize/safetensors.h"
+#include "tests/troupe/ranks.h"
 #include "troupe/plateau.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
@@ -25,12 +26,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-SpawnOptions Ranks(int ranks) {
-  SpawnOptions options;
-  options.ranks = ranks;
-  return options;
-}
 
 void RunOn(int ranks, const Program& program) {
   const absl::Status status = Spawn(program, Ranks(ranks));
@@ -105,7 +100,7 @@ TEST(LoopOptimizerTest, SchedulesHaveTheRatesOfPyTorch) {
       },
       {0.1, 0.095, 0.09025, 0.0857375, 0.081450625, 0.07737809375,
        0.0735091890625, 0.0698337296094});
-  // By epochs of 3 steps, which also tells steps and epochs apart.
+  // Epochs of 3 steps, which also tell steps and epochs apart.
   ExpectRates(
       [](Sgd& sgd) { sgd.Schedule(LrSchedule::Exponential(0.5), /*every=*/3); },
       {0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.025, 0.025});

@@ -107,6 +107,28 @@ TEST(ProcessesTest, CollectivesMessagesAndGroups) {
   });
   EXPECT_THAT(Messages(results), Each(""));
 }
+// Appends the parameters of all replicas, on rank 0.
+void AppendReplicas(Rank& rank, const DDP& ddp, std::vector<float>* values) {
+  for (const nn::Parameter* parameter : ddp.Parameters()) {
+    const Var all = rank.world().AllGather(parameter->value);
+    if (rank.number() != 0) continue;
+    values->insert(values->end(), all.tensor().data<float>(),
+                   all.tensor().data<float>() + all.numel());
+  }
+}
+
+// Fails unless a program, made for the place of its values, has the same ones
+// with three ranks in threads and in processes of two and one.
+void ExpectBitsOfThreads(
+    const std::function<Program(std::vector<float>*)>& program) {
+  std::vector<float> threads, processes;
+  SpawnOptions options;
+  options.ranks = 3;
+  ASSERT_TRUE(Spawn(program(&threads), options).ok());
+  EXPECT_THAT(Messages(RunIn({2, 1}, program(&processes))), Each(""));
+  EXPECT_FALSE(threads.empty());
+  EXPECT_EQ(processes, threads);
+}
 
 // A model under DDP has the same bits in processes as in threads of one.
 TEST(ProcessesTest, DdpHasTheBitsOfThreads) {
@@ -123,21 +145,10 @@ TEST(ProcessesTest, DdpHasTheBitsOfThreads) {
             .Backward();
         sgd.Step();
       }
-      for (const nn::Parameter* parameter : ddp.Parameters()) {
-        const Var all = rank.world().AllGather(parameter->value);
-        if (rank.number() != 0) continue;
-        values->insert(values->end(), all.tensor().data<float>(),
-                       all.tensor().data<float>() + all.numel());
-      }
+      AppendReplicas(rank, ddp, values);
     };
   };
-  std::vector<float> threads, processes;
-  SpawnOptions options;
-  options.ranks = 3;
-  ASSERT_TRUE(Spawn(loop(&threads), options).ok());
-  EXPECT_THAT(Messages(RunIn({2, 1}, loop(&processes))), Each(""));
-  EXPECT_FALSE(threads.empty());
-  EXPECT_EQ(processes, threads);
+  ExpectBitsOfThreads(loop);
 }
 
 // So has one whose ranks have different numbers of batches: rank 2, which has a
@@ -158,21 +169,10 @@ TEST(ProcessesTest, UnevenBatchesHaveTheBitsOfThreads) {
         }
       }
       EXPECT_EQ(sgd.steps(), 4);
-      for (const nn::Parameter* parameter : ddp.Parameters()) {
-        const Var all = rank.world().AllGather(parameter->value);
-        if (rank.number() != 0) continue;
-        values->insert(values->end(), all.tensor().data<float>(),
-                       all.tensor().data<float>() + all.numel());
-      }
+      AppendReplicas(rank, ddp, values);
     };
   };
-  std::vector<float> threads, processes;
-  SpawnOptions options;
-  options.ranks = 3;
-  ASSERT_TRUE(Spawn(loop(&threads), options).ok());
-  EXPECT_THAT(Messages(RunIn({2, 1}, loop(&processes))), Each(""));
-  EXPECT_FALSE(threads.empty());
-  EXPECT_EQ(processes, threads);
+  ExpectBitsOfThreads(loop);
 }
 
 // A process whose ranks have returned stays for the others.

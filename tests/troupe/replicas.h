@@ -11,18 +11,13 @@
 
 #include "gtest/gtest.h"
 #include "tests/golden/golden_file.h"
+#include "tests/troupe/ranks.h"
 #include "troupe/troupe.h"
 
 namespace troupe {
 
 // Batches of each of two ranks.
 inline constexpr int kBatches[] = {3, 5};
-
-inline SpawnOptions Ranks(int ranks) {
-  SpawnOptions options;
-  options.ranks = ranks;
-  return options;
-}
 
 // Fails unless all ranks return without an error.
 inline void ExpectRuns(const Program& program, int ranks) {

@@ -11,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/troupe/ranks.h"
 #include "troupe/ddp.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
@@ -19,12 +20,6 @@ namespace troupe {
 namespace {
 
 using ::testing::HasSubstr;
-
-SpawnOptions Ranks(int ranks) {
-  SpawnOptions options;
-  options.ranks = ranks;
-  return options;
-}
 
 // Runs in threads, with a communication strand and without, and under seeds.
 void ExpectRuns(const Program& program, int ranks) {

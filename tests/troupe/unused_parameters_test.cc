@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/troupe/ranks.h"
 #include "troupe/ddp.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
@@ -18,12 +19,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-SpawnOptions Ranks(int ranks) {
-  SpawnOptions options;
-  options.ranks = ranks;
-  return options;
-}
 
 // Two layers, of which a forward uses one, or both; and one that none uses.
 struct Either : nn::Net {
@@ -95,7 +90,7 @@ TEST(UnusedParametersTest, WhatNoRankHasUsedIsLeftAlone) {
   }
 }
 
-// With updates in the backward, too.
+// Updates in the backward leave them alone, too.
 TEST(UnusedParametersTest, StepsInBackwardLeaveThemAlone) {
   const auto trained = [](bool in_backward) {
     std::vector<std::vector<float>> values(3);

@@ -253,7 +253,7 @@ TEST(LoopUses, ASecondReducedBackwardCounts) {
   EXPECT_NE(values(0).at("second.weight"), before.at("second.weight"));
 }
 
-// With static_graph the marks travel in the first step alone, and the bits are
+// The marks of static_graph travel in the first step alone, and the bits are
 // the same.
 TEST(LoopUses, AStaticGraphSendsMarksOnce) {
   const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kSteps},
