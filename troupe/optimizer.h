@@ -41,7 +41,8 @@
 // "optimizer.lr", the next step's rate; "optimizer.lr_is_set", 1 if it was set
 // (a schedule's rate follows from the step); and, where steps may be skipped,
 // "optimizer.updates". A run that is saved after a Step() and loaded goes on
-// with the same bits. Load() discards gradients.
+// with the same bits, unless steps have left out parameters that no rank used:
+// Adam then counts those steps for them, too. Load() discards gradients.
 //
 // Errors: base::StatusError. kInvalidArgument names the option, the rate or the
 // pattern that matches no parameter.
