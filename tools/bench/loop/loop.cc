@@ -8,8 +8,8 @@
 //   ... --json                                one JSON object a row
 //
 // Rows: steps per second of a case, by ranks, where the peer is PyTorch; and
-// the time of a step of the loop over that of the job, the median over pairs
-// that ran one after the other.
+// the time of a step of the loop, without and with StepInBackward(), over that
+// of the job, the median over runs one after the other.
 //
 // The loop reads its batches with one worker, as the job does with its loader;
 // the peer's batch is one fixed tensor.
@@ -43,9 +43,9 @@ ABSL_FLAG(std::string, python, "",
 namespace troupe::bench {
 namespace {
 
-// A quotient of two times has the noise of both, so there are several pairs in
-// a round.
-constexpr int kPairs = 3;
+// A quotient of two times has the noise of both, so each contestant has several
+// turns in a round.
+constexpr int kTurns = 3;
 
 class Bench {
  public:
@@ -75,22 +75,33 @@ class Bench {
                             MakeTrainJob(name, ranks));
     const double seconds = absl::GetFlag(FLAGS_seconds);
     Figure& rate = table_.At(name, ranks, "steps/s", Better::kHigher);
-    Figure& quotient =
+    Figure& step =
         table_.At(absl::StrCat(name, ", step"), ranks, "x job", Better::kLower);
-    for (int pair = 0; pair < kPairs; ++pair) {
-      TROUPE_ASSIGN_OR_RETURN(
-          const double loop, LoopStepsPerSecond(spec, ranks, seconds / kPairs));
+    Figure& step_in_backward =
+        table_.At(absl::StrCat(name, ", step in backward"), ranks, "x job",
+                  Better::kLower);
+    LoopOptions options;
+    options.ranks = ranks;
+    options.seconds = seconds / kTurns;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      options.step_in_backward = false;
+      TROUPE_ASSIGN_OR_RETURN(const double loop,
+                              LoopStepsPerSecond(spec, options));
       TROUPE_ASSIGN_OR_RETURN(const double job,
-                              actors::StepsPerSecond(spec, seconds / kPairs));
+                              actors::StepsPerSecond(spec, options.seconds));
+      options.step_in_backward = true;
+      TROUPE_ASSIGN_OR_RETURN(const double in_backward,
+                              LoopStepsPerSecond(spec, options));
       rate.ours.push_back(loop);
-      quotient.ours.push_back(job / loop);
+      step.ours.push_back(job / loop);
+      step_in_backward.ours.push_back(job / in_backward);
     }
     if (!torch_.is_there()) return absl::OkStatus();
-    TorchStep step;
-    step.name = name;
-    step.ranks = ranks;
+    TorchStep peer;
+    peer.name = name;
+    peer.ranks = ranks;
     TROUPE_ASSIGN_OR_RETURN(const double theirs,
-                            torch_.StepsPerSecond(step, seconds));
+                            torch_.StepsPerSecond(peer, seconds));
     rate.peer.push_back(theirs);
     return absl::OkStatus();
   }

@@ -68,21 +68,22 @@ class BlockTimer {
 }  // namespace
 
 absl::StatusOr<double> LoopStepsPerSecond(const actors::JobSpec& spec,
-                                          int ranks, double seconds) {
-  SpawnOptions options;
-  options.ranks = ranks;
-  options.seed = spec.seed;
+                                          const LoopOptions& options) {
+  SpawnOptions spawn;
+  spawn.ranks = options.ranks;
+  spawn.seed = spec.seed;
   double rate = 0;
   const auto train = [&](Rank& rank) {
     auto model = rank.Place(spec.model());
     DDP ddp(model);
     Optimizer optimizer(
         ddp, [&] { return base::OrThrow(actors::MakeOptimizer(spec)); });
-    DataLoaderOptions loading{spec.plan.global_batch_size / ranks,
+    if (options.step_in_backward) ddp.StepInBackward(optimizer);
+    DataLoaderOptions loading{spec.plan.global_batch_size / options.ranks,
                               /*shuffle=*/true, /*drop_last=*/true};
     loading.workers = 1;
     DataLoader loader(rank, spec.train, loading);
-    BlockTimer timer(rank, seconds);
+    BlockTimer timer(rank, options.seconds);
     for (bool more = true; more;) {
       for (auto [x, y] : loader) {
         optimizer.ZeroGrad();
@@ -94,7 +95,7 @@ absl::StatusOr<double> LoopStepsPerSecond(const actors::JobSpec& spec,
     }
     if (rank.number() == 0) rate = timer.MedianRate();
   };
-  TROUPE_RETURN_IF_ERROR(Spawn(train, options));
+  TROUPE_RETURN_IF_ERROR(Spawn(train, spawn));
   return rate;
 }
 
