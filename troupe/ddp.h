@@ -92,8 +92,10 @@ class DistributedDataParallel : public Trainable {
   // without. Step() then ends the step: it waits for updates under way. A step
   // has one backward, without NoSync(). A rank whose forward leaves out
   // parameters updates in Step(), when it knows whether its peers have used
-  // them; what a forward reads counts as used. Refused for optimizers that need
-  // all gradients first (clipping, skipped steps, layerwise rates).
+  // them; what a forward reads counts as used. The program reads no gradients:
+  // a rank without peers updates each row as soon as its gradient is there, and
+  // keeps none. Refused for optimizers that need all gradients first (clipping,
+  // skipped steps, layerwise rates).
   void StepInBackward(const Optimizer& optimizer);
 
   // Guard under which backwards reduce nothing: the next one without it reduces

@@ -116,7 +116,7 @@ class Chunk {
   // ChunkParameters::Update() leaves out such parameters. Call it before
   // BeginBackward(); it has no effect if the parameters do not allow it
   // (ChunkParameters::UpdatesByRows).
-  void UpdateInBackward() { ledger_->UpdateInBackward(); }
+  void UpdateInBackward() { ledger_->UpdateInBackward(setup_.scalars); }
   void BeginBackward(int micro_batch, Mode mode);
   // Runs a piece of the backward (nn/autograd/tape.h). Returns false once the
   // backward has ended.

@@ -74,7 +74,7 @@ class ChunkParameters {
     bool allow_missing = false;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
-    nn::Tensor scalars;  // read by updates in a reduction or by rows
+    nn::Tensor scalars;  // read by updates in a reduction
     // Allocator of gradients in host memory; null: that of all tensors.
     nn::Allocator* grad_allocator = nullptr;
     // Queue of updates on a device with queues. If it is not kCompute, buckets
@@ -157,7 +157,7 @@ class ChunkParameters {
   // `grads`. Update() leaves the parameter out in this step, so all of its rows
   // must be updated before.
   absl::Status UpdateRows(const nn::Parameter& parameter, std::int64_t begin,
-                          const nn::Tensor& grads);
+                          const nn::Tensor& grads, const nn::Tensor& scalars);
   // Returns whether UpdateRows() has updated all parameters of the bucket. Its
   // gradients are then not needed, and may have no memory.
   bool IsUpdated(int bucket) const;

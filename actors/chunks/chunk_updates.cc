@@ -24,16 +24,17 @@ bool ChunkParameters::UpdatesByRows() const {
 
 absl::Status ChunkParameters::UpdateRows(const nn::Parameter& parameter,
                                          std::int64_t begin,
-                                         const nn::Tensor& grads) {
+                                         const nn::Tensor& grads,
+                                         const nn::Tensor& scalars) {
   Part& part = parts_[places_[BucketOf(parameter)].part];
   const std::size_t slot = parameter.index - part.arena->first_index();
   part.updated.resize(part.arena->slots().size());
   part.updated[slot] = true;
   const std::int64_t first =
       part.arena->slots()[slot].begin + begin * (grads.numel() / grads.dim(0));
-  return part.optimizer->UpdateRange(
-      *setup_.kernels, setup_.scalars, *part.arena,
-      {first, first + grads.numel()}, grads.FlatView(0, {grads.numel()}));
+  return part.optimizer->UpdateRange(*setup_.kernels, scalars, *part.arena,
+                                     {first, first + grads.numel()},
+                                     grads.FlatView(0, {grads.numel()}));
 }
 
 template <typename Each>

@@ -80,9 +80,12 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
 
   // Starts a step: no bucket is ready or released.
   void BeginStep();
-  // Lets the backwards of this step update parameters row by row
-  // (Chunk::UpdateInBackward).
-  void UpdateInBackward() { updates_ = setup_.parameters->UpdatesByRows(); }
+  // Lets the backwards of this step update parameters row by row, with these
+  // scalars (Chunk::UpdateInBackward).
+  void UpdateInBackward(const nn::Tensor& scalars) {
+    updates_ = setup_.parameters->UpdatesByRows();
+    scalars_ = scalars;
+  }
   // Starts a backward over `tape`, or a half of one. `last`: whether it is the
   // last backward of the step. Both halves of a split backward are then the
   // last, and weight gradients of earlier ones may run between them.
@@ -100,7 +103,7 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   bool TakesRows(const nn::Parameter&) override { return updates_; }
   absl::Status TakeRows(nn::Parameter& parameter, std::int64_t begin,
                         const nn::Tensor& rows) override {
-    return setup_.parameters->UpdateRows(parameter, begin, rows);
+    return setup_.parameters->UpdateRows(parameter, begin, rows, scalars_);
   }
   void GradientComplete(nn::Parameter& parameter) override;
   void LastReaderDone(nn::Parameter& parameter) override;
@@ -127,6 +130,7 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   bool counting_ = false;       // whether the present pass completes gradients
   bool weights_begun_ = false;  // whether its weight gradients have begun
   bool updates_ = false;        // whether backward updates parameters by rows
+  nn::Tensor scalars_;          // read by these updates
   absl::Status status_;
   std::vector<Bucket> buckets_;
 };

@@ -155,6 +155,7 @@ absl::Status LoopEngine::SetHook(BucketHook* hook) {
         "step: register it before, or discard the gradients with ZeroGrad()");
   }
   hook_ = hook;
+  plan_.fuse_updates = false;
   return MakeDispatcher();
 }
 
@@ -177,6 +178,10 @@ absl::Status LoopEngine::StepInBackward() {
         "before, or discard the gradients with ZeroGrad()");
   }
   steps_in_backward_ = true;
+  // Neither a sum over ranks nor a count of the loss comes between a gradient
+  // and its update.
+  plan_.fuse_updates =
+      plan_.mesh.size() == 1 && hook_ == nullptr && !setup_.exact_mean;
   return absl::OkStatus();
 }
 
@@ -267,6 +272,10 @@ absl::Status LoopEngine::BeginBackward(const LoopBackward& backward,
     step.cursor.Give({SignalKind::kStepAsked});
   }
   ledger_->BeginStep();
+  if (updating_ && plan_.fuse_updates) {
+    TROUPE_RETURN_IF_ERROR(step.loss->PassToUpdates());
+    ledger_->UpdateInBackward(step.loss->scalars());
+  }
   ledger_->BeginPass(read, GradientLedger::Mode::kWhole, /*last=*/synced_);
   return absl::OkStatus();
 }

@@ -149,7 +149,9 @@ class LoopEngine : private GradientLedger::Listener {
 
   // Makes every backward update each bucket as soon as it is reduced, from now
   // on; Step() then ends the step. A step has one backward, which is synced. If
-  // it leaves out parameters, Step() updates.
+  // it leaves out parameters, Step() updates. A rank without peers updates row
+  // by row (Chunk::UpdateInBackward), and the gradients of such parameters are
+  // not written.
   //   kFailedPrecondition: there is no optimizer, or a backward has run since
   //   the last ZeroGrad() or Step().
   //   kInvalidArgument: the optimizer's updates need all gradients.

@@ -10,6 +10,7 @@
 #include "nn/ops/loss.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/sgd.h"
+#include "nn/kernels/reference/reference_kernels.h"
 #include "tests/actors/engine/loop_ranks.h"
 #include "tests/actors/sim/small_job.h"
 
@@ -201,6 +202,43 @@ void Backward(LoopRank& rank, const data::Batch& batch, bool synced = true) {
   backward.synced = synced;
   const absl::Status status = rank.engine().Backward(backward);
   EXPECT_TRUE(status.ok()) << status;
+}
+
+// The reference kernels compute gradients of weights two rows at a time.
+TEST(LoopEngineTest, ARankWithoutPeersUpdatesByRows) {
+  const auto updates = [](int ranks_number, bool exact_mean) {
+    const EngineFixture job(
+        {ranks_number, Numbers::kFloat, kSteps},
+        PowersOfTwo(ranks_number, 1, [](JobSpec& spec) {
+          UseMomentum(spec);
+          spec.plan.buckets.bucket_bytes = 1;  // one parameter in each
+          spec.kernels = [] { return nn::CreateReferenceKernels(); };
+        }));
+    LoopOptions options;
+    options.exact_mean = exact_mean;
+    const Result want = RunLoop(job, options);
+    LoopRanks ranks(job, options);
+    int updated = 0;
+    ranks.Run([&](LoopRank& rank) {
+      LoopEngine& engine = rank.engine();
+      ASSERT_TRUE(engine.StepInBackward().ok());
+      for (std::int64_t step = 0; step < kSteps; ++step) {
+        ASSERT_TRUE(engine.ZeroGrad().ok());
+        Backward(rank, job.Batches(rank.rank(), step)[0]);
+        const ChunkParameters& parameters = engine.parameters();
+        for (int k = 0; k < parameters.num_buckets(); ++k) {
+          if (rank.rank() == 0) updated += parameters.IsUpdated(k) ? 1 : 0;
+        }
+        ASSERT_TRUE(engine.Step().ok());
+      }
+      EXPECT_EQ(ParametersOf(rank), want.parameters[rank.rank()]);
+    });
+    return updated;
+  };
+  EXPECT_EQ(updates(/*ranks_number=*/1, /*exact_mean=*/false), 2 * kSteps)
+      << "two weights; the last one and the biases have too few rows";
+  EXPECT_EQ(updates(/*ranks_number=*/1, /*exact_mean=*/true), 0);
+  EXPECT_EQ(updates(/*ranks_number=*/2, /*exact_mean=*/false), 0);
 }
 
 // Without an optimizer, a program reads the gradients, as average_gradients()
