@@ -16,10 +16,11 @@ runs. A chain of some ten sums and products of f32 and five steps leaves about a
 hundred roundings of 6e-8. A number of 16 bits is rounded where it is stored, by up
 to 2^-9 or 2^-12; four such roundings meet in a gradient, and count twice in its
 square. The other two limits are the larger ones in networks that amplify errors:
-norms of few rows, Adam's step along a gradient near 0. They also jump: a residual
-near 0 under l1, or a ReLU near 0, takes its gradient to one side or to the other,
-and one run beside PyTorch's rarely takes the trainer's. So a case that is away is
-looked at beside MORE such runs (trial.py); a mistake moves none of them.
+norms of few rows, Adam's step along a gradient near 0, such as that of samples under
+l1 whose gradients cancel out. They also jump: a residual near 0 under l1, or a ReLU
+near 0, takes its gradient to one side or to the other, and one run beside PyTorch's
+rarely takes the trainer's. So a case that is away is looked at beside MORE such runs
+(trial.py); a mistake moves none of them.
 """
 
 import math
@@ -75,7 +76,7 @@ def coarsest(case):
     """The precision whose roundings count most."""
     used = {case["config"]["train"]["precision"]}
     if any(phase["mesh"]["dp"] > 1 for phase in case["phases"]):
-        used.add(case["config"]["comm"].get("reduction_dtype"))
+        used.add(course.reduced_in(case["config"]))
     return max(used & set(FLOORS), key=FLOORS.get)
 
 

@@ -48,13 +48,20 @@ def expected_scales(train, skipped, steps):
     return scales
 
 
+def reduced_in(config):
+    """The dtype that sums over replicas are rounded to; None: their own."""
+    comm = config.get("comm", {})
+    hook = comm.get("hook", "none")
+    return comm.get("reduction_dtype") or (
+        None if hook == "none" else hook.split("_")[-1])
+
+
 def wrong_skips(config, course, want):
     """Sentences about steps that are skipped, or not, against PyTorch's largest
     gradient."""
     train = config["train"]
     # Gradients in f16, or sums of them over the replicas.
-    f16 = "f16" in (train["precision"],
-                    config.get("comm", {}).get("reduction_dtype"))
+    f16 = "f16" in (train["precision"], reduced_in(config))
     lines = []
     for step, peak in enumerate(want.peaks):
         scale = course.scales[step] if course.scales else train.get(

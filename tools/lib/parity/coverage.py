@@ -33,6 +33,7 @@ WORDS = {
     "mesh.balance": ("measured",),  # its cuts differ from run to run
     "train.precision": ("auto",),
     "comm.reduction_dtype": ("auto",),
+    "comm.hook": (),
     "checkpoint.best_metric": ("eval_loss",),
 }
 
@@ -48,7 +49,7 @@ SECTIONS = {
     "optimizer": set(),
     "mesh": {"memory_limit", "schedule_file", "activation_limit"},
     "comm": {"timeout_s", "transport", "encrypt", "liveness_s", "join_s"},
-    "checkpoint": {"every_minutes", "allow_unexpected", "allow_missing",
+    "checkpoint": {"compare_replicas", "every_minutes", "allow_unexpected", "allow_missing",
                    "allow_changed", "replace"},
 }
 # Keys that follow from the phases of each draw.

@@ -48,7 +48,10 @@ def draw_case(seed, precision=None):
     for attempt in range(ATTEMPTS_MAX):
         rng = random.Random("%d/%d" % (seed, attempt))
         try:
-            return draw_once(rng, precision)
+            case = draw_once(rng, precision)
+            # Numbers of its own: a seed has the same draw as without it.
+            draw_hook(random.Random("%d/hook" % seed), case)
+            return case
         except (DoesNotFit, ValueError, RuntimeError):
             continue  # PyTorch refuses the layers
     raise DoesNotFit("none of %d draws of seed %d" % (ATTEMPTS_MAX, seed))
@@ -291,6 +294,13 @@ def draw_comm(rng):
     if rng.random() < 0.1:
         comm["reduction_dtype"] = rng.choice(["f32", "bf16", "f16"])
     return comm
+
+
+def draw_hook(rng, case):
+    comm = case["config"]["comm"]
+    hook = rng.choice(["none", "gather_bf16", "gather_f16"])
+    if rng.random() < 0.2 and "reduction_dtype" not in comm:
+        comm["hook"] = hook
 
 
 def draw_checkpoint(rng):

@@ -10,7 +10,8 @@ a part of the batch, or where dropout draws.
 In bf16 and f16 the network has that dtype, and the optimizer, which updates
 parameters of its own, f32, as torch.amp's examples do it. There, and where
 replicas add up in another dtype (comm.reduction_dtype), gradients are rounded
-where the trainer's are: in each micro-batch, and in each sum of two.
+where the trainer's are: in each micro-batch, and in each sum of two. Under comm.hook
+each sum over the replicas is rounded once.
 
 `course` is what the trainer decided by numbers at the edge of a range, which one
 rounding may change: the steps that it skipped, its loss scales, and its last
@@ -23,7 +24,7 @@ import fnmatch
 import torch
 
 from parity import philox
-from parity.course import Course
+from parity.course import Course, reduced_in
 from parity.losses import Loss
 from parity.models import network_of
 from parity.samples import is_classification
@@ -88,6 +89,9 @@ class Training:
         self._sync = config["model"].get("sync_batch_norm", False)
         self._reduced = SHORT.get(config["comm"].get("reduction_dtype")
                                   if rounds else None)
+        # Of comm.hook, which rounds each sum once.
+        self._gathered = (SHORT.get(reduced_in(config))
+                          if rounds and self._reduced is None else None)
         self._step = 0
         self.run = Run(rates=learning_rates(keys, rate, case["steps"]))
         self._copy_parameters()
@@ -187,6 +191,8 @@ class Training:
         for r, positions in self._parts(len(x), dp, micro):
             self._set_buffers(self._buffers[r])
             output = self._forward(x, positions).to(self._loss_dtype)
+            if self._noise and output.requires_grad:
+                output.register_hook(self._noise)
             self._buffers[r] = self._buffers_now()
             for position, row in zip(positions, output):
                 rows[position] = row
@@ -211,6 +217,8 @@ class Training:
         for name, p in self._trained:
             gradient = self._reduce([each[name] for each in sums
                                      if name in each], p)
+            if self._gathered is not None and dp > 1:
+                gradient = gradient.to(self._gathered).to(self._dtype)
             peak = max(peak, gradient.abs().max().item())
             # Without a target that counts, PyTorch's gradients are 0.
             p.grad = gradient.to(p.dtype) / (self._scale() * (divisor or 1))

@@ -77,8 +77,10 @@ def run_case(trainer, case, seed, folder, plant=()):
     network = network_of(case)
 
     def pytorch(dtype, rounds, noise=None):
-        """16 bits get the noise in each step, on their way to the network; the
-        others once, since they have it from then on."""
+        """The parameters of 16 bits get the noise in each step, on their way to
+        the network; those of the others once, since they have it from then on.
+        In each step, so do the gradients at the network's outputs: samples
+        whose gradients cancel out leave their roundings."""
         first = start
         if noise and dtype in (torch.float64, torch.float32):
             first = {name: noise(value) for name, value in start.items()}
