@@ -388,38 +388,6 @@ class CheckStyleTest(unittest.TestCase):
                   ' srcs = ["m%d.cc" % i for i in range(9)])\n')
         self.expect({**tree("nn 9 3\n"), **merge_macro()})
 
-    def test_errors_say_where_and_what_to_do(self):
-        def tree(call):
-            return {"data/README.md": "", "data/a.cc": "f() {\n  %s;\n}\n" % call,
-                    "data/BUILD": 'cc_library(srcs = ["a.cc"])\n'}
-
-        def finding(text, missing):
-            return ('data/a.cc:2: the error "%s" %s; give both, "<where>: <what>; '
-                    '<do>"' % (text, missing))
-        no_where = "names no file, key or sample"
-        no_advice = "does not say what to do"
-        for good in ('DataLossError(StrCat(name, ": cut; remove it"))',
-                     'ErrorAt(loaded, {"a.b"}, "a.b must be at least 0")',
-                     'base::FieldError<&A::b>(StrCat(F<&A::b>(), "; use ", (1)))',
-                     'NotFoundError(path + "); or check // \\"the\\" path")',
-                     'ErrorAt(loaded, {}, "a.b takes two; give both")',
-                     'NotFoundError("no folder; write --dir=certs")',
-                     'NotFoundError(StrCat("RANK_OF is gone; ", advice))',
-                     'NotFoundError(StrCat(v, ": no number, such as ", example))',
-                     'NotFoundError(StrCat(name, ": give f32, bf16, or both"))',
-                     'ErrorAt(l, {"a.b"}, StrCat("line ", n, s.status().message()))',
-                     'NotFoundError(Text(code))', 'UnknownError("a")'):
-            self.expect(tree(good))
-        self.expect(tree('NotFoundError("gone; look elsewhere")'),
-                    finding("gone; look elsewhere",
-                            no_where + " and " + no_advice))
-        self.expect(tree('NotFoundError("gone; check the path")'),
-                    finding("gone; check the path", no_where))
-        bad = tree('ErrorAt(\n loaded, {}, StrCat(n, " of ",  // all 3\n m))')
-        self.expect(bad, finding("{} of {}", no_advice))
-        self.expect(tree('DataLossError(StrCat(s.message(), " of ", n))'),
-                    finding("{} of {}", no_advice))
-
     def test_a_glob_names_files(self):
         header = CLEAN_HEADER.replace("NN_ADD_H_", "NN_SUB_SUB_H_")
         build = CLEAN["nn/BUILD"] + 'glob(["%s"])\n'
