@@ -88,7 +88,8 @@ absl::StatusOr<std::unique_ptr<nn::Module>> MakeModel(
     const nn::ModelFactory& factory) {
   std::unique_ptr<nn::Module> model = factory();
   if (model != nullptr) return model;
-  return absl::InvalidArgumentError("the model factory returned no model");
+  return absl::InvalidArgumentError(
+      "the ModelFactory returned null; return a module from it");
 }
 
 }  // namespace

@@ -310,7 +310,8 @@ absl::StatusOr<FoundCuts> FindCuts(const ModelCosts& costs,
   const bool is_looped = options.placement == LoopedPlacement(pp, chunks);
   if (stages == 0 || (!is_looped && options.placement != VPlacement(pp))) {
     return absl::InvalidArgumentError(
-        "cuts are found for looped placements, and those in a V");
+        "CutOptions.placement must be a LoopedPlacement() or a "
+        "VPlacement(); give the cuts of others by hand");
   }
   Search search(costs, options, pp, chunks, !is_looped);
   TROUPE_RETURN_IF_ERROR(CheckFits(search, pp, options.memory_limit));

@@ -32,7 +32,8 @@ absl::StatusOr<std::unique_ptr<nn::Module>> MakeModel(
     const nn::ModelFactory& factory) {
   std::unique_ptr<nn::Module> model = factory();
   if (model == nullptr) {
-    return absl::InvalidArgumentError("the model factory returned no model");
+    return absl::InvalidArgumentError(
+        "the ModelFactory returned null; return a module from it");
   }
   // Recorded before any cut: full names, and names used in another stage.
   TROUPE_RETURN_IF_ERROR(model->CheckDeclarations());
@@ -89,7 +90,7 @@ absl::StatusOr<Place> FindNumber(const nn::Module& model, int number) {
                               "cut at ",
                               number + 1 < size ? number + 1 : number - 1));
   }
-  return Wrong(number, absl::StrCat(" is not inside the model: cuts are "
+  return Wrong(number, absl::StrCat(" is not inside the model: cuts must be "
                                     "between 1 and ",
                                     size - 1, " for a Sequential of ", size));
 }

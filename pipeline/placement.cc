@@ -28,8 +28,9 @@ absl::Status CheckPlacement(const Placement& placement, int pp) {
   for (std::size_t stage = 0; stage < placement.size(); ++stage) {
     const StagePlace& place = placement[stage];
     if (place.pp < 0 || place.pp >= pp) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "placement: stage ", stage, " lies at pp ", place.pp, " of ", pp));
+      return absl::InvalidArgumentError(
+          absl::StrCat("placement: stage ", stage, " must lie at pp 0 to ",
+                       pp - 1, ", not ", place.pp));
     }
     if (place.chunk != chunks[place.pp]++) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -40,7 +41,9 @@ absl::Status CheckPlacement(const Placement& placement, int pp) {
   for (int at = 0; at < pp; ++at) {
     if (chunks[at] > 0) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("placement: pp ", at, " has no stage"));
+        absl::StrCat("placement: pp ", at,
+                     " has no stage; give it one, "
+                     "or lower pp"));
   }
   return absl::OkStatus();
 }

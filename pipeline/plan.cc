@@ -138,9 +138,9 @@ absl::StatusOr<StepTable> ComputeTable(const PlanOptions& options, int pp,
   StepTable table = options.schedule(options.mesh, pp, micro_batches);
   for (const Action& action : table.actions) {
     if (action.chunk >= 0 && action.chunk < chunks) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("schedule: ", action.ToString(), " is of chunk ",
-                     action.chunk, "; pp ", pp, " has ", chunks, " chunk(s)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule: ", action.ToString(), " is of chunk ", action.chunk,
+        " where pp ", pp, " has ", chunks, " chunk(s)"));
   }
   return table;
 }
@@ -288,7 +288,9 @@ absl::Status PlanStage(const nn::ModelFactory& factory,
   }
   if (outputs.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("stage ", stage, " gives no tensor"));
+        absl::StrCat("stage ", stage,
+                     " gives no tensor; return one from "
+                     "the Forward() of its last module"));
   }
   plan.output = outputs[0].shape();
   plan.output_dtype = outputs[0].dtype();
@@ -311,7 +313,7 @@ absl::Status CheckModelEnds(const Between& end) {
   if (end.activations.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("the last module gives ", end.activations.size(),
-                     " tensors where one is wanted"));
+                     " tensors; return one from the Forward() of the model"));
   }
   return end.stashed.CheckAllTaken();
 }
@@ -385,7 +387,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
     if (rank.train.micro_batches() != plan.micro_batches) {
       return absl::InvalidArgumentError(absl::StrCat(
           "schedule: stage ", pp, " has ", rank.train.micro_batches(),
-          " micro-batches, the plan ", plan.micro_batches));
+          " micro-batches where the plan has ", plan.micro_batches));
     }
     plan.ranks.push_back(std::move(rank));
   }

@@ -36,7 +36,7 @@ std::map<std::string, Holders> Shared(absl::Span<const StagePlan> stages) {
 absl::Status Bad(int stage, const std::string& name, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(
       "plan: stages[", stage, "] ", what, " ", name,
-      ", which an earlier stage has too: copies of a parameter are alike"));
+      ", which an earlier stage has too: copies of a parameter must be alike"));
 }
 
 std::vector<std::string> NamesIn(const StagePlan& stage, int bucket) {
@@ -163,7 +163,8 @@ absl::Status CheckTies(absl::Span<const StagePlan> stages) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("plan: the stages share more than ", kTiesMax, " buckets"));
+      absl::StrCat("plan: the stages share more than ", kTiesMax,
+                   " buckets; raise the bytes of a bucket"));
 }
 
 }  // namespace troupe::pipeline

@@ -91,25 +91,29 @@ class Validator {
 
   absl::Status CheckNumbers() const {
     for (const Action& action : table_.actions) {
-      if (action.index < 0) return Bad(action, "has a number below 0");
+      if (action.index < 0) {
+        return Bad(action, "has a number below 0; count from 0");
+      }
       if (action.index > kActionIndexMax) {
         return Bad(action,
-                   absl::StrCat("has a number above ", kActionIndexMax));
+                   absl::StrCat("has a number above ", kActionIndexMax,
+                                "; use fewer micro-batches or buckets"));
       }
       if (action.chunk < 0 || action.chunk >= kChunksMax) {
-        return Bad(action, absl::StrCat("has a chunk that is not from 0 to ",
+        return Bad(action, absl::StrCat("has a chunk that must be from 0 to ",
                                         kChunksMax - 1));
       }
       if (action.round < 0 || action.round >= kRoundsMax) {
-        return Bad(action, absl::StrCat("has a round that is not from 0 to ",
+        return Bad(action, absl::StrCat("has a round that must be from 0 to ",
                                         kRoundsMax - 1));
       }
       if (action.round > 0 && !RuleOf(action.kind).Has(kHasRounds)) {
-        return Bad(action, "has a round");
+        return Bad(action,
+                   "has a round; leave it out, since only AR has rounds");
       }
       if (RuleOf(action.kind).scope == ActionScope::kStep &&
           (action.chunk != 0 || action.index != 0)) {
-        return Bad(action, "has a number");
+        return Bad(action, "has a number; leave it out, since a step has one");
       }
     }
     return absl::OkStatus();
@@ -120,11 +124,11 @@ class Validator {
       const Action& action = table_.actions[i];
       if (index_.Find(action.kind, action.index, action.chunk, action.round) !=
           i) {
-        return Bad(action, "is there twice");
+        return Bad(action, "is there twice; remove one of them");
       }
       if (action.round > 0 && !index_.Has(action.kind, action.index,
                                           action.chunk, action.round - 1)) {
-        return Bad(action, "has no round before it");
+        return Bad(action, "has no round before it; number rounds from 0");
       }
       for (const ActionPartner& partner : RuleOf(action.kind).partners) {
         if (partner.in ==
@@ -132,7 +136,7 @@ class Validator {
           continue;
         }
         if (!HasPartner(action, partner)) {
-          return Bad(action, partner.missing);
+          return Bad(action, absl::StrCat(partner.missing, "; add it"));
         }
       }
     }
@@ -145,24 +149,28 @@ class Validator {
     for (int m = 0; m < micro_batches_; ++m) {
       const int forward = index_.Find(ActionKind::kForward, m, chunk);
       if (forward < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("schedule: micro-batch ", m, " of ", micro_batches_,
-                         Of(chunk), " has no forward"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "schedule: micro-batch ", m, " of ", micro_batches_, Of(chunk),
+            " has no forward; add ",
+            Action{ActionKind::kForward, m, {}, chunk}.ToString(chunks_)));
       }
       const Action& action = table_.actions[forward];
       const std::size_t backwards =
           KindsAt(m, chunk, [](const ActionRule& rule) {
             return rule.Has(kBeginsBackward);
           }).size();
-      if (trains_ && backwards == 0) return Bad(action, "has no backward");
+      if (trains_ && backwards == 0) {
+        return Bad(action,
+                   "has no backward; add one, or remove those of the others");
+      }
       if (backwards > 1) {
-        return Bad(action, "has two backwards, whole and split");
+        return Bad(action, "has two backwards, whole and split; remove one");
       }
     }
     if (forwards_[chunk] <= micro_batches_) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("schedule: chunk ", chunk, " has ", forwards_[chunk],
-                     " micro-batches, chunk 0 has ", micro_batches_));
+                     " micro-batches where chunk 0 has ", micro_batches_));
   }
 
   absl::Status CheckBuckets(int chunk) const {
@@ -173,13 +181,14 @@ class Validator {
           });
       if (reductions.size() == 1) continue;
       if (reductions.empty()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("schedule: bucket ", k, " of ", buckets_[chunk],
-                         Of(chunk), " is never reduced"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "schedule: bucket ", k, " of ", buckets_[chunk], Of(chunk),
+            " is never reduced; add an AR or RU for it"));
       }
-      return absl::InvalidArgumentError(absl::StrCat(
-          "schedule: bucket ", k, Of(chunk), " is reduced twice, by ",
-          reductions[0]->word, " and by ", reductions[1]->word));
+      return absl::InvalidArgumentError(
+          absl::StrCat("schedule: bucket ", k, Of(chunk),
+                       " is reduced twice, by ", reductions[0]->word,
+                       " and by ", reductions[1]->word, "; remove one"));
     }
     return absl::OkStatus();
   }
@@ -197,7 +206,8 @@ class Validator {
                           : chunk                        ? buckets_[need.chunk]
                                                          : 0;
         if (!chunk || need.id < 0 || need.id >= count) {
-          return Bad(action, "needs a signal that nothing gives");
+          return Bad(action,
+                     "needs a signal that nothing gives; correct its needs");
         }
       }
     }
@@ -229,7 +239,8 @@ class Validator {
     }
     if (cursor.complete()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        "schedule: these actions can never run: ", cursor.Unfinished()));
+        "schedule: these actions can never run: ", cursor.Unfinished(),
+        "; move or add what they wait for"));
   }
 
   const StepTable& table_;

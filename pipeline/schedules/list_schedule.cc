@@ -242,9 +242,9 @@ absl::StatusOr<Tables> ListSchedule(const ListScheduleOptions& options) {
   TROUPE_RETURN_IF_ERROR(CheckProducer(
       static_cast<int>(options.placement.size()), options.micro_batches));
   if (options.costs.stages.size() != options.placement.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("schedule: costs of ", options.costs.stages.size(),
-                     " stages, and ", options.placement.size(), " stages"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule: costs of ", options.costs.stages.size(),
+        " stages where the placement has ", options.placement.size()));
   }
   return Player(options).Play();
 }

@@ -23,7 +23,8 @@ inline absl::Status CheckProducer(int pp, int micro_batches, int chunks = 1) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("schedule: pp = ", pp, ", micro-batches = ", micro_batches,
-                   ", chunks = ", chunks, ": each is at least 1"));
+                   ", chunks = ", chunks, ": each must be at least 1, and ",
+                   "chunks at most ", kChunksMax));
 }
 
 // Builds the table of a rank. Actions of a kind and chunk are numbered in the

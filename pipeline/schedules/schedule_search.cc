@@ -219,7 +219,8 @@ absl::StatusOr<FoundSchedule> SearchSchedule(
     const ScheduleSearchOptions& options) {
   if (options.costs_of == nullptr || options.chunks.empty()) {
     return absl::InvalidArgumentError(
-        "schedule: a search needs costs and numbers of chunks");
+        "schedule: a search needs ScheduleSearchOptions.costs_of and .chunks; "
+        "set both");
   }
   return Search(options).Run();
 }

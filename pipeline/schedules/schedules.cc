@@ -68,8 +68,8 @@ absl::Status SetSchedule(absl::string_view name, PlanOptions& options) {
 absl::Status SetTables(Tables tables, PlanOptions& options) {
   if (static_cast<int>(tables.size()) != options.mesh.pp()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("schedule: there are ", tables.size(), " tables for ",
-                     options.mesh.pp(), " ranks"));
+        absl::StrCat("schedule: there are ", tables.size(),
+                     " tables where the mesh has pp = ", options.mesh.pp()));
   }
   const auto kept = std::make_shared<const Tables>(std::move(tables));
   options.schedule = [kept](const Mesh&, int pp, int) {

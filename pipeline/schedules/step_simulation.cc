@@ -267,13 +267,16 @@ class Simulator {
     const bool forward = IsOfForward(action.kind);
     const int to = ranks_[r].stages[action.chunk] + (forward ? 1 : -1);
     if (to < 0 || to >= static_cast<int>(placement_.size())) {
-      return Wrong(r, action, "has no stage to send to");
+      return Wrong(r, action, "has no stage to send to; remove it");
     }
     const StagePlace& place = placement_[to];
     const int receive = ranks_[place.pp].index.Find(
         forward ? ActionKind::kRecvActivation : ActionKind::kRecvGradient,
         action.index, place.chunk);
-    if (receive < 0) return Wrong(r, action, "is received by nobody");
+    if (receive < 0) {
+      return Wrong(r, action,
+                   "is received by nobody; add the receive to the other rank");
+    }
     const double transfer = place.pp == r ? 0 : costs_.transfer;
     queue_.push({now + transfer, ++number_, place.pp, receive,
                  /*arrives=*/true});
@@ -296,7 +299,8 @@ class Simulator {
     }
     if (left.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("schedule: the tables do not end: ", left));
+        absl::StrCat("schedule: the tables do not end: ", left,
+                     "; move or add what they wait for"));
   }
 
   // Returns the action on another rank whose output a compute action waited
@@ -379,7 +383,7 @@ absl::Status CheckCosts(const std::vector<StepTable>& tables,
   if (costs.stages.size() != placement.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("schedule: costs of ", costs.stages.size(),
-                     " stages, and ", placement.size(), " stages"));
+                     " stages where the placement has ", placement.size()));
   }
   for (const StageCosts& stage : costs.stages) {
     if (IsTime(stage.forward) && IsTime(stage.inputs) &&
@@ -387,14 +391,15 @@ absl::Status CheckCosts(const std::vector<StepTable>& tables,
         IsTime(costs.transfer)) {
       continue;
     }
-    return absl::InvalidArgumentError("schedule: a cost is below 0");
+    return absl::InvalidArgumentError(
+        "schedule: a StepCosts has a cost that must be at least 0");
   }
   for (int rank = 0; rank < pp; ++rank) {
     const int chunks = static_cast<int>(StagesAt(placement, rank).size());
     if (tables[rank].chunks() <= chunks) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("schedule: the table of pp ", rank, " has ",
-                     tables[rank].chunks(), " chunks, the placement ", chunks));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule: the table of pp ", rank, " has ", tables[rank].chunks(),
+        " chunks where the placement has ", chunks));
   }
   return absl::OkStatus();
 }

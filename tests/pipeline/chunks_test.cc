@@ -112,21 +112,26 @@ TEST(ChunksTest, BucketsByChunkMayGiveMoreSignalsThanTheTableNeeds) {
 
 TEST(ChunksTest, TablesThatCannotRun) {
   EXPECT_EQ(Wrong("0F0 1F0 1B0 0B0 LR 1AR0 1UP0 0AR0 0UP0"), "");
-  EXPECT_EQ(Wrong("0F0 1F0 1F0"), "schedule: 1F0 is there twice");
-  EXPECT_EQ(Wrong("0F0 1F0 0B0"), "schedule: 1F0 has no backward");
-  EXPECT_EQ(Wrong("0F0 0B0 1B0"), "schedule: 1B0 has no forward");
+  EXPECT_EQ(Wrong("0F0 1F0 1F0"),
+            "schedule: 1F0 is there twice; remove one of them");
+  EXPECT_EQ(
+      Wrong("0F0 1F0 0B0"),
+      "schedule: 1F0 has no backward; add one, or remove those of the others");
+  EXPECT_EQ(Wrong("0F0 0B0 1B0"), "schedule: 1B0 has no forward; add it");
   EXPECT_EQ(Wrong("0F0 2F0"),
-            "schedule: micro-batch 0 of 1 of chunk 1 has no forward");
+            "schedule: micro-batch 0 of 1 of chunk 1 has no forward; add 1F0");
   EXPECT_EQ(Wrong("0F0 1F0 1F1"),
-            "schedule: chunk 1 has 2 micro-batches, chunk 0 has 1");
+            "schedule: chunk 1 has 2 micro-batches where chunk 0 has 1");
   EXPECT_EQ(Wrong("0F0 1F0 0B0 1B0 LR 1AR1 1UP1"),
-            "schedule: bucket 0 of 2 of chunk 1 is never reduced");
+            "schedule: bucket 0 of 2 of chunk 1 is never reduced; add an AR or "
+            "RU for it");
   EXPECT_EQ(Wrong("0F0 1F0 0B0 1B0 LR 1AR0 1UP0 1RU0"),
-            "schedule: bucket 0 of chunk 1 is reduced twice, by AR and by RU");
+            "schedule: bucket 0 of chunk 1 is reduced twice, by AR and by RU; "
+            "remove one");
   StepTable table = *ParseTable("0F0 1F0");
   table.actions[0].chunk = 1 << 20;
   EXPECT_EQ(Validate(table).message(),
-            "schedule: 1048576F0 has a chunk that is not from 0 to 1023");
+            "schedule: 1048576F0 has a chunk that must be from 0 to 1023");
   table = *ParseTable("0F0 1F0");
   table.actions[0].needs.push_back({SignalKind::kBucketReady, 0, 1});
   EXPECT_EQ(Validate(table).message(),

@@ -156,7 +156,8 @@ TEST(CutSearchTest, RefusesWhatItDoesNotKnow) {
             "take fewer");
   options.placement = {{1, 0}, {0, 0}};
   EXPECT_EQ(FindCuts(costs, options).status().message(),
-            "cuts are found for looped placements, and those in a V");
+            "CutOptions.placement must be a LoopedPlacement() or a "
+            "VPlacement(); give the cuts of others by hand");
 }
 
 // The search is fast for a model of many layers over many ranks.

@@ -126,7 +126,8 @@ TEST(PartitionTest, NamesDoNotDependOnCuts) {
 
 TEST(PartitionTest, CutsThatDoNotFit) {
   const std::string inside =
-      " is not inside the model: cuts are between 1 and 5 for a Sequential of "
+      " is not inside the model: cuts must be between 1 and 5 for a Sequential "
+      "of "
       "6";
   EXPECT_EQ(Resolved(Mlp, {0}), absl::StrCat("cut 0", inside));
   EXPECT_EQ(Resolved(Mlp, {6}), absl::StrCat("cut 6", inside));
@@ -214,8 +215,10 @@ TEST(PartitionTest, ANameInTwoStagesIsFoundBeforeTheCut) {
 TEST(PartitionTest, AFactoryMayFail) {
   const nn::ModelFactory none = [] { return nullptr; };
   EXPECT_EQ(BuildStage(none, {}, 0).status(),
-            absl::InvalidArgumentError("the model factory returned no model"));
-  EXPECT_EQ(Resolved(none, {1}), "the model factory returned no model");
+            absl::InvalidArgumentError(
+                "the ModelFactory returned null; return a module from it"));
+  EXPECT_EQ(Resolved(none, {1}),
+            "the ModelFactory returned null; return a module from it");
 }
 
 }  // namespace

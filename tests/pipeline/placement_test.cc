@@ -38,13 +38,16 @@ TEST(PlacementTest, PlacesThatCannotBe) {
   const auto error = [](const Placement& placement, int pp) {
     return std::string(CheckPlacement(placement, pp).message());
   };
-  EXPECT_EQ(error({{0, 0}, {2, 0}}, 2), "placement: stage 1 lies at pp 2 of 2");
-  EXPECT_EQ(error({{-1, 0}}, 1), "placement: stage 0 lies at pp -1 of 1");
+  EXPECT_EQ(error({{0, 0}, {2, 0}}, 2),
+            "placement: stage 1 must lie at pp 0 to 1, not 2");
+  EXPECT_EQ(error({{-1, 0}}, 1),
+            "placement: stage 0 must lie at pp 0 to 0, not -1");
   EXPECT_EQ(error({{0, 0}, {0, 0}}, 1),
             "placement: stage 1 is chunk 0 of pp 0 where chunk 1 is next");
   EXPECT_EQ(error({{0, 1}, {0, 0}}, 1),
             "placement: stage 0 is chunk 1 of pp 0 where chunk 0 is next");
-  EXPECT_EQ(error({{0, 0}}, 2), "placement: pp 1 has no stage");
+  EXPECT_EQ(error({{0, 0}}, 2),
+            "placement: pp 1 has no stage; give it one, or lower pp");
 }
 
 }  // namespace

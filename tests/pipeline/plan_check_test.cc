@@ -88,7 +88,7 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
             }),
             "plan: ranks[0].train: SA0 is missing");
   EXPECT_EQ(Broken([](Plan& plan) { plan.ranks[0].train.actions.pop_back(); }),
-            "plan: ranks[0].train: schedule: AR1 has no update");
+            "plan: ranks[0].train: schedule: AR1 has no update; add it");
   EXPECT_EQ(
       Broken([](Plan& plan) {
         plan.ranks[0].train.actions[2].needs.push_back({SignalKind::kDone, 1});

@@ -265,7 +265,7 @@ TEST(PlanTest, ChunksThatDoNotFit) {
     return GPipeTable(micro_batches, /*chunks=*/2);
   };
   EXPECT_EQ(ErrorOf(options),
-            "schedule: 1F0 is of chunk 1; pp 0 has 1 chunk(s)");
+            "schedule: 1F0 is of chunk 1 where pp 0 has 1 chunk(s)");
 }
 
 TEST(PlanTest, SaysWhichKernelsItIsFor) {
@@ -349,9 +349,10 @@ TEST(PlanTest, ErrorsBlameTheirFields) {
 TEST(PlanTest, CutsThatDoNotFit) {
   PlanOptions options = Options(Mesh(1, 2), 64);
   options.cuts = {12};
-  EXPECT_EQ(ErrorOf(options),
-            "cut 12 is not inside the model: cuts are between 1 and 11 for a "
-            "Sequential of 12");
+  EXPECT_EQ(
+      ErrorOf(options),
+      "cut 12 is not inside the model: cuts must be between 1 and 11 for a "
+      "Sequential of 12");
   options.cuts = {1};
   EXPECT_EQ(
       ErrorOf(options, [] { return std::make_unique<nn::Linear>(784, 10); }),
@@ -365,7 +366,7 @@ TEST(PlanTest, AScheduleHasThePlansMicroBatches) {
     return GPipeTable(micro_batches - 1);
   };
   EXPECT_EQ(ErrorOf(options),
-            "schedule: stage 0 has 3 micro-batches, the plan 4");
+            "schedule: stage 0 has 3 micro-batches where the plan has 4");
 }
 
 TEST(PlanTest, ShapeErrorsNameTheModule) {
@@ -395,7 +396,7 @@ TEST(PlanTest, ShapeErrorsNameTheModule) {
             "in module 4: linear takes x[..., K] and w[M, K] of one dtype, got "
             "f32[64, 6] and f32[4, 5]");
   EXPECT_EQ(ErrorOf(Options(Mesh(1), 64), [] { return nullptr; }),
-            "the model factory returned no model");
+            "the ModelFactory returned null; return a module from it");
 }
 
 // A module whose forward checks that no tensor has memory.

@@ -161,8 +161,8 @@ std::string Broken(const std::function<void(Plan&)>& change) {
 
 TEST(TiesTest, CopiesThatAreNotAlikeAreRefused) {
   const std::string why =
-      " in.weight, which an earlier stage has too: copies of a parameter are "
-      "alike";
+      " in.weight, which an earlier stage has too: copies of a parameter must "
+      "be alike";
   EXPECT_EQ(Broken([](Plan& plan) {
               for (auto& elems : plan.stages[1].parameter_elems) elems = 8;
             }),
@@ -207,7 +207,7 @@ TEST(TiesTest, ATableWaitsForTheSumOverStages) {
   EXPECT_EQ(needs(ActionKind::kReduceBucket),
             (std::vector<Signal>{{SignalKind::kDone, 3}}));
   EXPECT_EQ(Validate(*ParseTable("F0 LR B0 TR0")).message(),
-            "schedule: bucket 0 of 1 is never reduced");
+            "schedule: bucket 0 of 1 is never reduced; add an AR or RU for it");
 }
 
 TEST(TiesTest, GroupsHaveNumbersOfTheirOwn) {

@@ -15,7 +15,8 @@ example (", such as {}"). Or it says what is expected beside what there is: "at 
 tell whether that helps; a reviewer must.
 
 Texts without a word of their own were made elsewhere, and are checked there. So are
-those that end in the message of another status, to which they add a place.
+those that end in the message of another status, to which they add a place, or in the
+parameter `what` of a function, whose calls are read instead.
 
 message_exceptions.txt has the files with errors that break the rule, and their exact
 number, which may only fall: those of broken protocols between processes, about which
@@ -27,31 +28,34 @@ import sys
 
 import by_hand
 
-FOLDERS = ("actors/launchers/", "base/", "data/", "tools/", "troupe/")
+FOLDERS = ("actors/launchers/", "base/", "data/", "pipeline/", "tools/", "troupe/")
 EXCEPTIONS = "tests/style/message_exceptions.txt"
 
-ADVICE = """add allow ask build call check choose close compare connect convert copy count
+ADVICE = """add allow ask build call check choose close compare connect convert copy correct count
 create cut declare decode delete detach download end export extract fetch fill finish
 fix format free get give go install join keep leave let list load lower make mount move
 name number open pad pass pick put raise read reduce register remove rename repeat
-replace restart restore resume retry run save see send set shift shorten shuffle split
+replace restart restore resume retry return run save see send set shift shorten shuffle split
 start stop take train try turn unpack unset update upgrade use wait write""".split()
 
-CALL = re.compile(
+CALL = (
     r"\b(?:(?:InvalidArgument|DataLoss|NotFound|FailedPrecondition|OutOfRange"
     r"|ResourceExhausted|Unimplemented|AlreadyExists|PermissionDenied)Error"
-    r"|ErrorAt|FieldError\s*<[\w:&,\s.]*>)\s*\(")
+    r"|ErrorAt|FieldError\s*<[\w:&,\s.]*>|PlanError%s)\s*\(")
+# Functions whose parameter `what` ends the text of an error.
+WRAPPER = re.compile(r"\bStatus (\w+)\([^();{}]*\bwhat\)"
+                     r"|\bauto (\w+) =\s*\[[^]]*\]\([^();{}]*\bwhat\)")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
 ADVISES = re.compile(r"[;,:] (?:or |then |first )*(?:%s)\b|\bmust\b"
                      r"|; \{\}$|, such as \{\}$" % "|".join(ADVICE))
 # What there is beside what is expected.
-COMPARES = re.compile(r", not \{\}|\{\}.* where .*\{\}"
-                      r"|; (?:it has|the nearest (?:is|are)|the limit is) \{\}")
+COMPARES = re.compile(r", not \{\}|did you mean \[?\{\}|\{\}.* where .*\{\}"
+                      r"|; (?:it has|the nearest (?:is|are)|the limit is) ?\{\}")
 # A value; or the name of an option, a key, a variable, a function, a field, a type.
 NAMES = re.compile(r"\{\}|--[a-z]|\b\w+\.[a-z_]+\b|\b[A-Z]+_[A-Z_]+\b"
                    r"|\w\(\)|\b[A-Z][a-z]+[A-Z]\w+")
-WRAPS = re.compile(r"\bmessage\(\)[\s)]*$")
+WRAPS = re.compile(r"(?:\bmessage\(\)|\bwhat)[\s)]*$")
 
 
 def _without_comments(text):
@@ -93,10 +97,23 @@ def _message(arguments):
     return message + value(arguments[at:])
 
 
+def _wrappers(text):
+    """Returns the functions that make an error of a text that ends in `what`."""
+    names = set()
+    for function in WRAPPER.finditer(text):
+        end = text.find("}", function.end())
+        for call in re.finditer(CALL % "", text[function.end():end]):
+            arguments = _arguments(text, function.end() + call.end())
+            if WRAPS.search(arguments):
+                names.add(function.group(1) or function.group(2))
+    return names
+
+
 def texts(lines):
     """Yields (line number, text) of each error that these lines make."""
     text = _without_comments("\n".join(lines))
-    for call in CALL.finditer(text):
+    names = "".join("|" + name for name in _wrappers(text))
+    for call in re.finditer(CALL % names, text):
         message = _message(_arguments(text, call.end()))
         if message:
             yield text.count("\n", 0, call.start()) + 1, message

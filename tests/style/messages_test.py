@@ -51,6 +51,18 @@ class MessagesTest(unittest.TestCase):
         self.expect(tree('DataLossError(StrCat(s.message(), " of ", n))'),
                     finding("{} of {}", no_advice))
 
+    def test_functions_that_add_a_place(self):
+        """The texts that they get are read, unless they add an advice."""
+        def tree(adds):
+            return {"data/README.md": "", "data/BUILD": '"a.cc"', "data/a.cc": (
+                'Status Bad(int at, string_view what) {\n'
+                '  return DataLossError(StrCat(at, ": "%s));\n}\n'
+                'f() {\n  Bad(1, "gone; restore it");\n  Bad(1, "gone");\n}\n'
+                % adds)}
+        self.expect(tree(', what, "; restore it"'))
+        self.expect(tree(', what'), 'data/a.cc:6: the error "{}gone" does not say '
+                    'what to do; give both, "<where>: <what>; <do>"')
+
     def test_exceptions_are_counted(self):
         listed = "tests/style/message_exceptions.txt"
 

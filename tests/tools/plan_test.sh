@@ -118,6 +118,6 @@ quietly plan --set model.kind=gpt_nano --set data.kind=text --set mesh.pp=2 \
   die "$(cat out.txt)"
 
 echo 'rank 0: F0 F1 B0' >short.txt
-fails_with 2 'trainer: --set mesh.schedule_file: short.txt: *1 tables for 2*' \
+fails_with 2 'trainer: --set mesh.schedule_file: short.txt: *1 tables where the mesh has pp = 2*' \
   plan "${piped[@]}" --set mesh.schedule_file=short.txt
 fails_with 2 'trainer: --columns=1: *' plan --columns=1

@@ -322,7 +322,8 @@ TEST(UserMistakesTest, AScheduleWithTransfersOfItsOwn) {
       return *pipeline::ParseTable(table);
     };
     EXPECT_THAT(ErrorOf(spec),
-                testing::MatchesRegex("schedule: SA[01] is there twice"));
+                testing::MatchesRegex(
+                    "schedule: SA[01] is there twice; remove one of them"));
   }
 }
 

@@ -86,7 +86,8 @@ TEST(ManyTensors, AWrongNumberFailsWithThePath) {
   Sequential two;
   two.Append<Fork>();
   EXPECT_EQ(OutputOf(two, {5, 3}),
-            "the last module gives 2 tensors where one is wanted");
+            "the last module gives 2 tensors; return one from the Forward() of "
+            "the model");
   two.Append<Linear>(3, 3);
   EXPECT_EQ(OutputOf(two, {5, 3}),
             "in module 1: the module takes one tensor, not 2");

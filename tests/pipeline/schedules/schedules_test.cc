@@ -236,8 +236,8 @@ TEST(SchedulesTest, SizesThatAScheduleDoesNotTake) {
             "schedule: dualpipe_v takes at least 2 pp = 8 micro-batches, and "
             "there are 7; make them smaller");
   EXPECT_EQ(GPipe(0, 1).status().message(),
-            "schedule: pp = 0, micro-batches = 1, chunks = 1: each is at least "
-            "1");
+            "schedule: pp = 0, micro-batches = 1, chunks = 1: each must be "
+            "at least 1, and chunks at most 1024");
   EXPECT_EQ(ZeroBubbleV(2, 0).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
@@ -255,7 +255,7 @@ TEST(SchedulesTest, APlanTakesThemByName) {
             "interleaved_1f1b, breadth_first, zb_h1, zb_h2, zb_v, dualpipe_v, "
             "v_half, v_min");
   EXPECT_EQ(SetTables({}, options).message(),
-            "schedule: there are 0 tables for 2 ranks");
+            "schedule: there are 0 tables where the mesh has pp = 2");
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST(SteadyStepsTest, ErrorsOfASimulation) {
                           Dispatch::kArrival)
                 .status()
                 .message(),
-            "schedule: costs of 0 stages, and 2 stages");
+            "schedule: costs of 0 stages where the placement has 2");
 }
 
 }  // namespace

@@ -132,18 +132,23 @@ TEST(StepSimulationTest, TablesThatDoNotFitTogether) {
                            .message());
   };
   EXPECT_EQ(wrong("F0 F1 B0 B1", "F0 B0"),
-            "schedule: rank 0: SA1 is received by nobody");
+            "schedule: rank 0: SA1 is received by nobody; add the receive to "
+            "the other rank");
   EXPECT_EQ(wrong("F0 B0 F1 B1", "F0 F1 B0 B1"),
             "schedule: the tables do not end: rank 0 has left RG0 B0 F1 SA1 "
-            "RG1 B1; rank 1 has left RA1 F1 B0 SG0 B1 SG1")
+            "RG1 B1; rank 1 has left RA1 F1 B0 SG0 B1 SG1; move or add what "
+            "they wait "
+            "for")
       << "a deadlock in strict order";
-  EXPECT_EQ(wrong("1F0 1B0", "F0 B0"),
-            "schedule: the table of pp 0 has 2 chunks, the placement 1");
+  EXPECT_EQ(
+      wrong("1F0 1B0", "F0 B0"),
+      "schedule: the table of pp 0 has 2 chunks where the placement has 1");
   costs.stages[0].forward = -1;
-  EXPECT_EQ(wrong("F0 B0", "F0 B0"), "schedule: a cost is below 0");
+  EXPECT_EQ(wrong("F0 B0", "F0 B0"),
+            "schedule: a StepCosts has a cost that must be at least 0");
   costs.stages.pop_back();
   EXPECT_EQ(wrong("F0 B0", "F0 B0"),
-            "schedule: costs of 1 stages, and 2 stages");
+            "schedule: costs of 1 stages where the placement has 2");
 }
 
 // The size that the header names: 64 ranks, 512 micro-batches.

@@ -186,7 +186,7 @@ TEST(Commands, Errors) {
       "evaluate, generate, predict, plan, profile, report, launch, certs, "
       "doctor or export\n");
   EXPECT_EQ(ErrorOf({"train", "run.toml"}),
-            "trainer: unexpected argument run.toml; the file is given as "
+            "trainer: unexpected argument run.toml; give the file as "
             "--config=run.toml\n");
   EXPECT_EQ(ErrorOf({"report", "a", "b"}),
             "trainer: report takes one run folder, not 2; write trainer report "

@@ -136,7 +136,7 @@ TEST(TrainOptions, PathsHaveNoTilde) {
 
 TEST(TrainOptions, Errors) {
   EXPECT_EQ(ErrorOf({"run.toml"}),
-            "unexpected argument run.toml; the file is given as "
+            "unexpected argument run.toml; give the file as "
             "--config=run.toml");
   EXPECT_EQ(
       ErrorOf({"--confg=a"}),

@@ -256,7 +256,7 @@ TEST(Config, StagesAndCuts) {
             "order");
   EXPECT_EQ(
       ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "12")}),
-      "--set mesh.cuts: cut 12 is not inside the model: cuts are between 1 "
+      "--set mesh.cuts: cut 12 is not inside the model: cuts must be between 1 "
       "and 11 for a Sequential of 12");
   EXPECT_EQ(
       ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "features.4")}),

@@ -220,7 +220,8 @@ TEST(PipelineOptions, AFileOfTables) {
   const std::string place = "--set mesh.schedule_file: ";
   EXPECT_EQ(
       ErrorOf(with("rank 0: F0 B0 F1 B1\n")),
-      absl::StrCat(place, path, ": schedule: there are 1 tables for 2 ranks"));
+      absl::StrCat(place, path,
+                   ": schedule: there are 1 tables where the mesh has pp = 2"));
   EXPECT_EQ(ErrorOf(with("rank 0: F0 X\n")),
             absl::StrCat(place, path,
                          ": line 1: \"X\" is no action; write F0, B0, AR0, "

@@ -138,7 +138,7 @@ class TrainParser {
                                 "; run \"trainer train --help\" for a list"));
     } else {
       return Usage(absl::StrCat("unexpected argument ", argument,
-                                "; the file is given as --config=", argument));
+                                "; give the file as --config=", argument));
     }
     return absl::OkStatus();
   }
