@@ -35,8 +35,8 @@ absl::Status CheckName(absl::string_view path, std::int64_t step) {
 absl::StatusOr<nn::ShardIndex> ParseIndex(absl::string_view text) {
   TROUPE_ASSIGN_OR_RETURN(nn::ShardIndex index, nn::ParseShardIndex(text));
   if (index.shards > kShardsMax) {
-    return absl::DataLossError(
-        absl::StrCat("it has ", index.shards, " shards, at most ", kShardsMax));
+    return absl::DataLossError(absl::StrCat(
+        "it has ", index.shards, " shards; the limit is ", kShardsMax));
   }
   return index;
 }

@@ -62,9 +62,10 @@ absl::StatusOr<TrainerState> ParseTrainerState(absl::string_view text) {
   std::int64_t format = 0;
   TROUPE_RETURN_IF_ERROR(ReadField(json, "format", format));
   if (format > kCheckpointFormat) {
-    return absl::UnimplementedError(absl::StrCat(
-        "it has format ", format,
-        " of a later version; this program reads up to ", kCheckpointFormat));
+    return absl::UnimplementedError(
+        absl::StrCat("it has format ", format,
+                     " of a later version where this program reads up to ",
+                     kCheckpointFormat));
   }
   TrainerState state;
   TROUPE_RETURN_IF_ERROR(ReadField(json, "step", state.step));

@@ -58,7 +58,8 @@ class TensorNames {
     const auto [at, added] = shard_of_.emplace(name, shard);
     if (added || at->second == shard) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("two stages have a tensor \"", name, "\""));
+        absl::StrCat("two stages have a tensor \"", name,
+                     "\"; give modules and buffers names of their own"));
   }
 
  private:
@@ -78,7 +79,8 @@ absl::Status CheckShards(base::FileSystem& files, const std::string& folder,
     if (shards[i].shard != static_cast<int>(i) || shards[i].files.empty()) {
       return absl::NotFoundError(
           absl::StrCat("shard ", i + 1, " of ", folder,
-                       " is missing: whoever holds it has not written it"));
+                       " is missing, since no process has written it; put the "
+                       "folder where all processes share it"));
     }
     for (const std::string& file : shards[i].files) {
       const std::string path = absl::StrCat(folder, "/", file);

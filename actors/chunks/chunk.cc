@@ -156,7 +156,7 @@ nn::TensorList Chunk::RunModule(nn::Context& ctx,
   if (last_ && ctx.ok() && outputs.size() != 1) {
     ctx.Fail(absl::InvalidArgumentError(
         absl::StrCat("the last module gives ", outputs.size(),
-                     " tensors where one is wanted")));
+                     " tensors; return one from the Forward() of the model")));
   }
   return outputs;
 }
@@ -201,7 +201,8 @@ nn::Tensor Chunk::Loss(nn::Context& ctx, int m, nn::Tensor output) {
   return ctx.Fail(absl::InvalidArgumentError(
       absl::StrCat("the loss function returned ",
                    stats.defined() ? stats.ToString() : "an undefined tensor",
-                   ", not the statistics of a loss (nn/ops/loss.h)")));
+                   ", not the statistics of a loss; return those of "
+                   "nn/ops/loss.h")));
 }
 
 absl::Status Chunk::InStep(int m, const absl::Status& status) const {

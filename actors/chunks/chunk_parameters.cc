@@ -146,7 +146,8 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
 absl::Status ChunkParameters::AttachOptimizer(const MakeOptimizerFn& make) {
   if (optimizer() != nullptr) {
     return absl::FailedPreconditionError(
-        "the parameters have an optimizer already");
+        "AttachOptimizer(): the parameters have an optimizer already; call it "
+        "once");
   }
   for (Part& part : parts_) {
     TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<nn::Optimizer> optimizer, make());

@@ -66,8 +66,8 @@ absl::Status CheckOptions(const ClusterOptions& options) {
   return absl::InvalidArgumentError(
       absl::StrCat("JobSpec: cluster has process ", options.process, " of ",
                    options.processes, " with ", options.ranks,
-                   " ranks; processes are numbered from 0, at most ",
-                   kProcessesMax, ", and have a rank each"));
+                   " ranks; number processes from 0, at most ", kProcessesMax,
+                   ", and give each a rank"));
 }
 
 absl::Status CheckRanks(const Roster& roster, const pipeline::Plan& plan) {

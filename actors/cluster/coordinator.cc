@@ -125,9 +125,10 @@ void CoordinatorState::WelcomeAllIfComplete() {
 void CoordinatorState::OnSetKey(const SetKey& set) {
   const bool fits = store_.size() < kKeysMax || store_.count(set.key) != 0;
   if (!fits || set.key.size() + set.value.size() > kKeyBytesMax) {
-    Fail(absl::ResourceExhaustedError(absl::StrCat("the store takes ", kKeysMax,
-                                                   " keys of ", kKeyBytesMax,
-                                                   " bytes each")));
+    Fail(absl::ResourceExhaustedError(absl::StrCat(
+        "the store takes ", kKeysMax, " keys of ", kKeyBytesMax,
+        " bytes each, and got key ", store_.size() + 1, " with ",
+        set.key.size() + set.value.size(), " bytes; start fewer processes")));
     return;
   }
   store_[set.key] = set.value;

@@ -51,7 +51,7 @@ absl::Status CheckOptions(const ClusterOptions& options) {
       options.processes > kProcessesMax) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the cluster has process ", options.process, " of ", options.processes,
-        "; processes are numbered from 0, at most ", kProcessesMax));
+        "; number them from 0, at most ", kProcessesMax));
   }
   // A library ends with the links that use it, which a job owns.
   const comm::TransportRule& wanted = comm::RuleOf(options.transport);
@@ -61,8 +61,8 @@ absl::Status CheckOptions(const ClusterOptions& options) {
     if (rule.library.empty() && !rule.reach.empty()) able.push_back(rule.name);
   }
   return absl::UnimplementedError(
-      absl::StrCat("processes meet without a job by ",
-                   absl::StrJoin(able, " or "), ", not by ", wanted.name));
+      absl::StrCat("transport ", wanted.name, " is for jobs; take ",
+                   absl::StrJoin(able, " or "), " where there is none"));
 }
 
 // Returns the key that a process sets when it has all its links.

@@ -18,13 +18,15 @@ absl::Status Wrong(const Words&... words) {
 template <typename Specs>
 absl::Status CheckNamesOf(const char* kind, const Specs& specs, int most) {
   if (static_cast<int>(specs.size()) > most) {
-    return Wrong("has ", specs.size(), " ", kind, "s; at most ", most);
+    return Wrong("has ", specs.size(), " ", kind, "s; the limit is ", most);
   }
   std::set<std::string> names;
   for (const auto& spec : specs) {
-    if (spec.name.empty()) return Wrong("a ", kind, " has no name");
+    if (spec.name.empty()) {
+      return Wrong("a ", kind, " has no name; give it one");
+    }
     if (!names.insert(spec.name).second) {
-      return Wrong("two ", kind, "s are called ", spec.name);
+      return Wrong("two ", kind, "s are called ", spec.name, "; rename one");
     }
   }
   return absl::OkStatus();
@@ -71,25 +73,27 @@ absl::Status Dataflow::CheckNames() const {
 }
 
 absl::Status Dataflow::CheckStages(int processes) const {
-  if (stages_.empty()) return Wrong("has no stage");
+  if (stages_.empty()) return Wrong("has no stage; call AddStage()");
   const int channels = static_cast<int>(channels_.size());
   for (const StageSpec& stage : stages_) {
     if (stage.process < 0 || stage.process >= processes) {
-      return Wrong("stage ", stage.name, " lies in process ", stage.process,
-                   " of ", processes);
+      return Wrong("stage ", stage.name, " must lie in process 0 to ",
+                   processes - 1, ", not ", stage.process);
     }
     if (stage.handlers.empty()) {
-      return Wrong("stage ", stage.name, " has no handler");
+      return Wrong("stage ", stage.name, " has no handler; add one");
     }
     for (const HandlerSpec& handler : stage.handlers) {
       if (handler.inputs.empty() && handler.outputs.empty()) {
-        return Wrong("a source of stage ", stage.name, " has no output");
+        return Wrong("a source of stage ", stage.name,
+                     " has no output; add one");
       }
       for (const std::vector<int>* ends : {&handler.inputs, &handler.outputs}) {
         for (int channel : *ends) {
           if (channel >= 0 && channel < channels) continue;
-          return Wrong("stage ", stage.name,
-                       " names a channel that was not added");
+          return Wrong(
+              "stage ", stage.name,
+              " names a channel that was not added; call AddChannel()");
         }
       }
     }

@@ -139,7 +139,8 @@ absl::StatusOr<Tensors> Call(Function& function, const Tensors& inputs,
                   "a handler takes a const nn::Tensor& or a const Tensors&");
     if (inputs.size() != 1) {
       return absl::InvalidArgumentError(
-          "it takes one tensor, but its handler has several inputs");
+          "it takes one nn::Tensor, but its handler has several inputs; take "
+          "const Tensors&");
     }
     return AsTensors(std::invoke(function, state..., inputs.front()));
   }
@@ -282,7 +283,8 @@ class Dataflow {
       absl::StatusOr<std::unique_ptr<State>> state = make();
       if (!state.ok()) return std::move(state).status();
       if (*state == nullptr) {
-        return absl::InvalidArgumentError("its factory made no state");
+        return absl::InvalidArgumentError(
+            "the factory that AddStage() got returned null; return a state");
       }
       return std::shared_ptr<void>(std::shared_ptr<State>(*std::move(state)));
     };

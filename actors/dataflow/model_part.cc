@@ -22,7 +22,7 @@ ModelPart::~ModelPart() = default;
 absl::StatusOr<std::unique_ptr<ModelPart>> ModelPart::Create(
     const ModelPartOptions& options) {
   if (options.model == nullptr) {
-    return absl::InvalidArgumentError("ModelPartOptions.model makes no module");
+    return absl::InvalidArgumentError("ModelPartOptions.model is null; set it");
   }
   std::unique_ptr<ModelPart> part(new ModelPart(options));
   TROUPE_RETURN_IF_ERROR(part->Init());
@@ -35,7 +35,8 @@ absl::Status ModelPart::Init() {
                                         : nn::OpenKernels(options_.device, {}));
   TROUPE_ASSIGN_OR_RETURN(model_, options_.model());
   if (model_ == nullptr) {
-    return absl::InvalidArgumentError("ModelPartOptions.model made no module");
+    return absl::InvalidArgumentError(
+        "ModelPartOptions.model returned null; return a module from it");
   }
   TROUPE_RETURN_IF_ERROR(model_->CheckDeclarations());
   std::vector<nn::Parameter*> trained;
@@ -53,7 +54,9 @@ absl::Status ModelPart::Init() {
   if (options_.optimizer == nullptr) return absl::OkStatus();
   optimizer_ = options_.optimizer();
   if (optimizer_ == nullptr) {
-    return absl::InvalidArgumentError("ModelPartOptions.optimizer made none");
+    return absl::InvalidArgumentError(
+        "ModelPartOptions.optimizer returned null; return an optimizer from "
+        "it");
   }
   TROUPE_RETURN_IF_ERROR(optimizer_->Attach(*arena_));
   TROUPE_RETURN_IF_ERROR(optimizer_->Begin(*kernels_, *arena_));
@@ -99,7 +102,7 @@ absl::StatusOr<nn::Tensor> ModelPart::Loss(const nn::Tensor& x,
                                            const nn::Tensor& targets) {
   if (options_.loss == nullptr) {
     return absl::FailedPreconditionError(
-        "ModelPartOptions.loss is null: this part has no loss");
+        "Loss() of a ModelPart without a loss; set ModelPartOptions.loss");
   }
   return Run(x, &targets);
 }
@@ -128,7 +131,8 @@ absl::StatusOr<nn::Tensor> ModelPart::Run(const nn::Tensor& x,
 absl::StatusOr<nn::Tensor> ModelPart::Backward(const nn::Tensor& dy) {
   if (under_way_.empty()) {
     return absl::FailedPreconditionError(
-        "a backward of a part that has no forward under way");
+        "Backward() of a ModelPart without a forward; call Forward() or Loss() "
+        "first");
   }
   const std::unique_ptr<MicroBatch> micro = std::move(under_way_.front());
   under_way_.pop_front();
@@ -152,7 +156,8 @@ absl::StatusOr<nn::Tensor> ModelPart::Backward(const nn::Tensor& dy) {
 absl::Status ModelPart::Update(double count) {
   if (optimizer_ == nullptr) {
     return absl::FailedPreconditionError(
-        "an update of a part that has no optimizer");
+        "Update() of a ModelPart without an optimizer; set "
+        "ModelPartOptions.optimizer");
   }
   nn::StepScalars scalars;
   optimizer_->FillScalars(updates_, scalars);

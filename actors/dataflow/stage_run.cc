@@ -135,8 +135,7 @@ absl::StatusOr<bool> StageRun::MayEnd(int handler) const {
     return InStage(absl::InvalidArgumentError(
         absl::StrCat("channel ", NameOf(*ended), " has ended after ",
                      *inputs_[*ended].count, " tensors, but ", NameOf(channel),
-                     " has more; a handler takes as many "
-                     "from each of its inputs")));
+                     " has more; send as many to each input of a handler")));
   }
   return all;
 }
@@ -172,7 +171,7 @@ absl::Status StageRun::Give(int h, const Tensors& outputs) {
   const std::vector<int>& channels = spec().handlers[h].outputs;
   if (outputs.size() != channels.size()) {
     return InHandler(h, absl::InvalidArgumentError(absl::StrCat(
-                            "gives ", outputs.size(), " tensors for ",
+                            "gives ", outputs.size(), " tensors where it has ",
                             channels.size(), " channels")));
   }
   for (std::size_t i = 0; i < channels.size(); ++i) {
@@ -180,7 +179,7 @@ absl::Status StageRun::Give(int h, const Tensors& outputs) {
     if (!outputs[i].defined() || outputs[i].is_meta()) {
       return InHandler(h, absl::InvalidArgumentError(absl::StrCat(
                               "gives a tensor without memory for channel ",
-                              NameOf(channel))));
+                              NameOf(channel), "; return one with values")));
     }
     Output& output = outputs_[channel];
     --output.credits;

@@ -83,7 +83,7 @@ absl::StatusOr<ProcessContextPtr> SetUpInference(const JobSpec& spec,
                                                  const TestHooks* hooks) {
   if (!spec.model || spec.train == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "JobSpec: ", spec.model ? "train" : "model", " is not set"));
+        "JobSpec: ", spec.model ? "train" : "model", " is not set; set it"));
   }
   auto process = std::make_shared<ProcessContext>();
   auto own = std::make_shared<const JobSpec>(InferenceSpec(spec));

@@ -52,7 +52,8 @@ absl::StatusOr<JobSpec> WithDType(const JobSpec& spec,
   const OpenDType& open = *spec.open_dtype;
   if (open.candidates.empty() || open.set == nullptr) {
     return absl::InvalidArgumentError(
-        "JobSpec: open_dtype has no candidates, or nothing that sets one");
+        "JobSpec::open_dtype has no candidates, or nothing that sets one; give "
+        "both");
   }
   if (plan != nullptr) return InDType(spec, plan->data_dtype);
   TROUPE_ASSIGN_OR_RETURN(const nn::DType dtype, Fastest(spec));

@@ -70,7 +70,8 @@ absl::StatusOr<JobSpec> WithPipeline(const JobSpec& spec,
   const OpenPipeline& open = *spec.open_pipeline;
   if (open.measure == nullptr || open.set == nullptr) {
     return absl::InvalidArgumentError(
-        "JobSpec: open_pipeline has nothing that measures, or that sets");
+        "JobSpec::open_pipeline has nothing that measures, or that sets; give "
+        "both");
   }
   JobSpec closed = spec;
   bool adopted = false;

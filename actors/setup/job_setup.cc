@@ -65,7 +65,7 @@ absl::Status CheckSpec(const JobSpec& spec) {
                                           : nullptr;
   if (missing != nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("JobSpec: ", missing, " is not set"));
+        absl::StrCat("JobSpec: ", missing, " is not set; set it"));
   }
   TROUPE_RETURN_IF_ERROR(CheckNumbers(spec));
   return CheckEvaluations(spec);
@@ -171,9 +171,12 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   }
   if (optimizer->NeedsAllBuckets() &&
       options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
-    return absl::UnimplementedError(
-        "an optimizer that looks at all gradients takes a mesh of dp and pp "
-        "alone: along another axis, gradients may be parts or copies");
+    return absl::UnimplementedError(absl::StrCat(
+        "an optimizer that looks at all gradients takes a mesh of dp "
+        "and pp alone, not ",
+        options.mesh.ToString(),
+        ": along another axis, gradients may be parts or copies; "
+        "take another optimizer, or leave that axis out"));
   }
   TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();

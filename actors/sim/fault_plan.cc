@@ -82,8 +82,9 @@ absl::StatusOr<FaultPlan> ParseFaultPlan(absl::string_view text) {
       continue;
     }
     if (!ParseFault(words, fault)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", part, "\" is no fault (actors/sim/fault_plan.h)"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", part,
+          "\" is no fault; write one as actors/sim/fault_plan.h does"));
     }
     plan.faults.push_back(std::move(fault));
   }

@@ -85,11 +85,12 @@ absl::Status CheckHook(const JobSpec& spec) {
   if (hook.name.empty()) {
     if (!hook.make) return absl::OkStatus();
     return base::FieldError<&JobSpec::hook>(
-        absl::StrCat(name, " has no name; the plan needs one"));
+        absl::StrCat(name, " has no name; give it one for the plan"));
   }
   if (!hook.make) {
-    return base::FieldError<&JobSpec::hook>(absl::StrCat(
-        name, " \"", hook.name, "\" has no `make`; it makes the reductions"));
+    return base::FieldError<&JobSpec::hook>(
+        absl::StrCat(name, " \"", hook.name,
+                     "\" has no `make`; set it to what makes the reductions"));
   }
   if (hook.rounds < 1 || hook.rounds > pipeline::kRoundsMax) {
     return base::FieldError<&JobSpec::hook>(
@@ -162,7 +163,8 @@ absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
   std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
   if (optimizer != nullptr) return optimizer;
   return absl::InvalidArgumentError(
-      absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
+      absl::StrCat(base::FieldName<&JobSpec::optimizer>(),
+                   " returned null; return an optimizer from it"));
 }
 
 absl::StatusOr<pipeline::Plan> MakeJobPlan(

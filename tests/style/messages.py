@@ -16,7 +16,7 @@ tell whether that helps; a reviewer must.
 
 Texts without a word of their own were made elsewhere, and are checked there. So are
 those that end in the message of another status, to which they add a place, or in the
-parameter `what` of a function, whose calls are read instead.
+parameter `what` or `why` of a function, whose calls are read instead.
 
 message_exceptions.txt has the files with errors that break the rule, and their exact
 number, which may only fall: those of broken protocols between processes, about which
@@ -28,10 +28,10 @@ import sys
 
 import by_hand
 
-FOLDERS = ("actors/launchers/", "base/", "data/", "pipeline/", "tools/", "troupe/")
+FOLDERS = ("actors/", "base/", "data/", "pipeline/", "tools/", "troupe/")
 EXCEPTIONS = "tests/style/message_exceptions.txt"
 
-ADVICE = """add allow ask build call check choose close compare connect convert copy correct count
+ADVICE = """add allow ask build call change check choose close compare connect convert copy correct count
 create cut declare decode delete detach download end export extract fetch fill finish
 fix format free get give go install join keep leave let list load lower make mount move
 name number open pad pass pick put raise read reduce register remove rename repeat
@@ -42,9 +42,9 @@ CALL = (
     r"\b(?:(?:InvalidArgument|DataLoss|NotFound|FailedPrecondition|OutOfRange"
     r"|ResourceExhausted|Unimplemented|AlreadyExists|PermissionDenied)Error"
     r"|ErrorAt|FieldError\s*<[\w:&,\s.]*>|PlanError%s)\s*\(")
-# Functions whose parameter `what` ends the text of an error.
-WRAPPER = re.compile(r"\bStatus (\w+)\([^();{}]*\bwhat\)"
-                     r"|\bauto (\w+) =\s*\[[^]]*\]\([^();{}]*\bwhat\)")
+# Functions whose parameter `what` or `why` ends the text of an error.
+WRAPPER = re.compile(r"\bStatus (\w+)\([^();{}]*\b(?:what|why)\)"
+                     r"|\bauto (\w+) =\s*\[[^]]*\]\([^();{}]*\b(?:what|why)\)")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
 ADVISES = re.compile(r"[;,:] (?:or |then |first )*(?:%s)\b|\bmust\b"
@@ -54,8 +54,8 @@ COMPARES = re.compile(r", not \{\}|did you mean \[?\{\}|\{\}.* where .*\{\}"
                       r"|; (?:it has|the nearest (?:is|are)|the limit is) ?\{\}")
 # A value; or the name of an option, a key, a variable, a function, a field, a type.
 NAMES = re.compile(r"\{\}|--[a-z]|\b\w+\.[a-z_]+\b|\b[A-Z]+_[A-Z_]+\b"
-                   r"|\w\(\)|\b[A-Z][a-z]+[A-Z]\w+")
-WRAPS = re.compile(r"(?:\bmessage\(\)|\bwhat)[\s)]*$")
+                   r"|\w\(\)|\w::\w|\b[A-Z][a-z]+[A-Z]\w+")
+WRAPS = re.compile(r"(?:\bmessage\(\)|\bwhat|\bwhy)[\s)]*$")
 
 
 def _without_comments(text):
@@ -98,7 +98,7 @@ def _message(arguments):
 
 
 def _wrappers(text):
-    """Returns the functions that make an error of a text that ends in `what`."""
+    """Returns the functions that make an error of a text that ends in `what` or `why`."""
     names = set()
     for function in WRAPPER.finditer(text):
         end = text.find("}", function.end())
@@ -112,10 +112,12 @@ def _wrappers(text):
 def texts(lines):
     """Yields (line number, text) of each error that these lines make."""
     text = _without_comments("\n".join(lines))
-    names = "".join("|" + name for name in _wrappers(text))
-    for call in re.finditer(CALL % names, text):
+    wrappers = _wrappers(text)
+    for call in re.finditer(CALL % "".join("|" + name for name in wrappers), text):
         message = _message(_arguments(text, call.end()))
         if message:
+            if call.group(0).rstrip(" (") in wrappers:
+                message = re.sub(r"^(?:\{\})?", "{} ", message)  # the place
             yield text.count("\n", 0, call.start()) + 1, message
 
 

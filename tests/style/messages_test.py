@@ -60,7 +60,7 @@ class MessagesTest(unittest.TestCase):
                 'f() {\n  Bad(1, "gone; restore it");\n  Bad(1, "gone");\n}\n'
                 % adds)}
         self.expect(tree(', what, "; restore it"'))
-        self.expect(tree(', what'), 'data/a.cc:6: the error "{}gone" does not say '
+        self.expect(tree(', what'), 'data/a.cc:6: the error "{} gone" does not say '
                     'what to do; give both, "<where>: <what>; <do>"')
 
     def test_exceptions_are_counted(self):

@@ -187,7 +187,7 @@ TEST_F(CheckpointFilesTest, DamagedFilesAreNamed) {
                   R"({"metadata": {"shards": 100000}, "weight_map": {}})"),
             path +
                 "/model.safetensors.index.json cannot be used: it has 100000 "
-                "shards, at most 99999; use an earlier checkpoint");
+                "shards; the limit is 99999; use an earlier checkpoint");
   EXPECT_EQ(error("optimizer.safetensors", "tiny"),
             path +
                 "/optimizer.safetensors is not a whole safetensors file: "
@@ -323,11 +323,12 @@ TEST_F(CheckpointFilesTest, MissingTensorsAndNamesTwice) {
                 "/step-00000001 has no tensor \"9.weight\", so it is of "
                 "another model or optimizer; give it to those that it was "
                 "saved from");
-  EXPECT_EQ(
-      WriteCheckpoint(files_, dir_, StateAt(2),
-                      {Shard("0", 1.0f), Shard("0", 1.0f)}, 3)
-          .status(),
-      absl::InvalidArgumentError("two stages have a tensor \"0.weight\""));
+  EXPECT_EQ(WriteCheckpoint(files_, dir_, StateAt(2),
+                            {Shard("0", 1.0f), Shard("0", 1.0f)}, 3)
+                .status(),
+            absl::InvalidArgumentError(
+                "two stages have a tensor \"0.weight\"; "
+                "give modules and buffers names of their own"));
 }
 
 // Any bit of any tensor, on any shard: the error names file and tensor.

@@ -137,8 +137,9 @@ TEST(TrainerState, ErrorsNameTheField) {
   described.sampler.data = {{"kind", "glyphs"}};
   EXPECT_EQ(error(FormatTrainerState(described), "\"glyphs\"", "3"),
             "field \"data\" is missing or not an object of texts");
-  EXPECT_EQ(error(good, "\"format\": 1", "\"format\": 2"),
-            "it has format 2 of a later version; this program reads up to 1");
+  EXPECT_EQ(
+      error(good, "\"format\": 1", "\"format\": 2"),
+      "it has format 2 of a later version where this program reads up to 1");
   EXPECT_EQ(ParseTrainerState("{\"step\": ").status().message(),
             "it is not valid JSON");
   EXPECT_EQ(ParseTrainerState("[]").status().message(),

@@ -70,7 +70,8 @@ TEST_F(WriterTest, AMissingShardIsNamedAndNothingIsLeft) {
       PublishCheckpoint(files_, dir_, folder, StateAt(5), {second}, 3).status();
   EXPECT_EQ(status, absl::NotFoundError(
                         "shard 1 of " + folder +
-                        " is missing: whoever holds it has not written it"));
+                        " is missing, since no process has written it; put "
+                        "the folder where all processes share it"));
   EXPECT_EQ(Listed(), Names{});
 }
 
@@ -96,7 +97,9 @@ TEST_F(WriterTest, TwoShardsWithATensorOfOneName) {
   b.tensors[1] = "0.weight";
   EXPECT_EQ(
       PublishCheckpoint(files_, dir_, folder, StateAt(5), {a, b}, 3).status(),
-      absl::InvalidArgumentError("two stages have a tensor \"0.weight\""));
+      absl::InvalidArgumentError(
+          "two stages have a tensor \"0.weight\"; "
+          "give modules and buffers names of their own"));
 }
 
 class BestTest : public WriterTest {

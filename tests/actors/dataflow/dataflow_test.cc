@@ -71,7 +71,7 @@ TEST(Dataflow, NamesWhatIsWrong) {
                     flow.AddStage("b").On(x, Drop);
                   },
                   /*processes=*/2),
-              HasSubstr("stage a lies in process 2 of 2"));
+              HasSubstr("stage a must lie in process 0 to 1, not 2"));
   EXPECT_THAT(
       check([](Dataflow& flow) { flow.AddStage("a").On(Channel{7}, Drop); }),
       HasSubstr("stage a names a channel that was not added"));
@@ -176,7 +176,7 @@ TEST_F(StageRunTest, InputsThatEndApartAreAnError) {
   ASSERT_EQ(run.OnTensor(/*b*/ 1, 0, NumberTensor(2)), absl::OkStatus());
   EXPECT_EQ(RunAll(run).message(),
             "stage sum: channel doubles has ended after 0 tensors, but b has "
-            "more; a handler takes as many from each of its inputs");
+            "more; send as many to each input of a handler");
 }
 
 TEST_F(StageRunTest, TheHandlerThatWasAddedFirstGoesFirst) {
@@ -242,7 +242,7 @@ TEST_F(StageRunTest, AFunctionsErrorNamesStageChannelAndNumber) {
                 true),
             "stage mine, x, number 0: thrown");
   EXPECT_EQ(message(Drop, true),
-            "stage mine, x, number 0: gives 0 tensors for 1 channels");
+            "stage mine, x, number 0: gives 0 tensors where it has 1 channels");
   EXPECT_EQ(message([](const nn::Tensor&)
                         -> absl::StatusOr<nn::Tensor> { return nn::Tensor(); },
                     true),
@@ -262,7 +262,8 @@ TEST(StageState, AFactoryThatFailsIsNamed) {
   StageRun run(std::make_shared<const Dataflow>(flow), 1);
   FakeNeighbours neighbours;
   EXPECT_EQ(run.Begin(&neighbours).message(),
-            "stage mine: its factory made no state");
+            "stage mine: the factory that AddStage() got returned null; "
+            "return a state");
 }
 
 TEST(ChannelWire, WordsComeBackAsTheyWere) {

@@ -162,14 +162,14 @@ TEST(ModelPart, MistakesAreNamed) {
     return std::string(status.message());
   };
   EXPECT_THAT(message(ModelPart::Create({}).status()),
-              testing::HasSubstr("model makes no module"));
+              testing::HasSubstr("ModelPartOptions.model is null; set it"));
   auto first = ModelPart::Create(PartOptions(0)).value();
   nn::CachingAllocator memory;
   const nn::Tensor wrong = nn::Tensor::Zeros({2, 7}, nn::DType::kF32, memory);
   EXPECT_THAT(message(first->Forward(wrong).status()),
               testing::HasSubstr("in module 1: linear takes"));
   EXPECT_THAT(message(first->Loss(wrong, wrong).status()),
-              testing::HasSubstr("has no loss"));
+              testing::HasSubstr("without a loss; set ModelPartOptions.loss"));
   EXPECT_EQ(first->Backward(wrong).status().code(),
             absl::StatusCode::kFailedPrecondition);
   ModelPartOptions fixed = PartOptions(0);

@@ -290,8 +290,10 @@ TEST(LoopEngineTest, CallsInTheWrongOrderSayWhatToDo) {
             "make it before, or discard the gradients with ZeroGrad()");
   ASSERT_TRUE(engine.ZeroGrad().ok());
   ASSERT_TRUE(engine.AttachOptimizer(make).ok());
-  EXPECT_EQ(engine.AttachOptimizer(make).message(),
-            "the parameters have an optimizer already");
+  EXPECT_EQ(
+      engine.AttachOptimizer(make).message(),
+      "AttachOptimizer(): the parameters have an optimizer already; call it "
+      "once");
   EXPECT_EQ(engine.Step().message(),
             "Step() without gradients; call Backward() first");
   Backward(rank, batch, /*synced=*/false);

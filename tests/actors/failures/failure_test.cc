@@ -287,8 +287,9 @@ TEST(FailureTest, SimulatedRanksFailDuringUpdatesUnderManySeeds) {
 TEST(FailureTest, FactoriesThatFailBeforeAnythingStarts) {
   JobSpec spec = TinyCnnJob(2, 10);
   spec.optimizer = [] { return nullptr; };
-  EXPECT_EQ(RunBadly(spec),
-            absl::InvalidArgumentError("JobSpec.optimizer made none"));
+  EXPECT_EQ(RunBadly(spec), absl::InvalidArgumentError(
+                                "JobSpec.optimizer returned null; return an "
+                                "optimizer from it"));
   spec.optimizer = []() -> std::unique_ptr<nn::Optimizer> {
     throw std::runtime_error("no optimizer today");
   };

@@ -202,7 +202,7 @@ TEST(UserMistakesTest, AForwardThatReturnsNothing) {
 
 TEST(UserMistakesTest, ALossThatIsNone) {
   constexpr char kNotStatistics[] =
-      ", not the statistics of a loss (nn/ops/loss.h)";
+      ", not the statistics of a loss; return those of nn/ops/loss.h";
   const auto returned = [&](const std::string& what) {
     return absl::StrCat(kInStep1, "the loss function returned ", what,
                         kNotStatistics);
@@ -299,9 +299,10 @@ TEST(UserMistakesTest, FactoriesThatMakeNothingForARank) {
     if (made->fetch_add(1) == 2) return nullptr;
     return std::make_unique<nn::Sgd>(nn::SgdOptions());
   };
-  EXPECT_THAT(ErrorOf(spec),
-              testing::MatchesRegex("(rank [01], compute|supervisor): "
-                                    "JobSpec.optimizer made none"));
+  EXPECT_THAT(ErrorOf(spec), testing::MatchesRegex(
+                                 "(rank [01], compute|supervisor): "
+                                 "JobSpec.optimizer returned null; return an "
+                                 "optimizer from it"));
   spec = PlainJob(/*dp=*/2);
   made->store(0);
   spec.model = [made, model = spec.model]() -> std::unique_ptr<nn::Module> {

@@ -160,10 +160,10 @@ TEST(HookJobTest, WhatIsWrongWithAHook) {
     return std::string(RunJob(spec).status().message());
   };
   EXPECT_EQ(error_of([](JobSpec& spec) { spec.hook.name.clear(); }),
-            "JobSpec.hook has no name; the plan needs one");
+            "JobSpec.hook has no name; give it one for the plan");
   EXPECT_EQ(error_of([](JobSpec& spec) { spec.hook.make = nullptr; }),
-            "JobSpec.hook \"gather_bf16\" has no `make`; it makes the "
-            "reductions");
+            "JobSpec.hook \"gather_bf16\" has no `make`; set it to what "
+            "makes the reductions");
   EXPECT_EQ(error_of([](JobSpec& spec) { spec.hook.rounds = 65; }),
             "JobSpec.hook \"gather_bf16\" has 65 rounds; use 1 to 64");
   EXPECT_EQ(
