@@ -157,13 +157,13 @@ absl::Status CheckReplicas(const Collective& collective) {
 
 absl::Status CheckMessage(absl::string_view what, int peer,
                           const nn::Tensor& range, int size) {
-  const char* const wrong = !HasMemoryHere(range)
-                                ? "its range has no memory here"
-                            : peer < 0 || peer >= size ? "no such rank"
-                                                       : nullptr;
-  if (wrong == nullptr) return absl::OkStatus();
+  const char* const why =
+      !HasMemoryHere(range)      ? "its range must have memory here"
+      : peer < 0 || peer >= size ? "no such rank; count them from 0"
+                                 : nullptr;
+  if (why == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(what, " rank ", peer, " of ", size, ": ", wrong));
+      absl::StrCat(what, " rank ", peer, " of ", size, ": ", why));
 }
 
 }  // namespace

@@ -32,32 +32,37 @@ absl::Status CheckOptions(const FabricOptions& options) {
   const int processes =
       std::max<int>(static_cast<int>(options.links.size()), 1);
   if (options.process < 0 || options.process >= processes) {
-    return Wrong("process", absl::StrCat(options.process, " of ", processes));
+    return Wrong("process", absl::StrCat("must be 0 to ", processes - 1,
+                                         ", not ", options.process));
   }
   for (int p = 0; p < static_cast<int>(options.links.size()); ++p) {
     const Link* const link = options.links[p].get();
     if ((link == nullptr) != (p == options.process)) {
-      return Wrong("links", absl::StrCat("there is one to each process but "
-                                         "this; look at process ",
-                                         p));
+      return Wrong("links",
+                   absl::StrCat("there must be one to each process but "
+                                "this; look at process ",
+                                p));
     }
     if (link != nullptr && link->peer() != p) {
-      return Wrong("links", absl::StrCat("link ", p, " is ", link->ToString()));
+      return Wrong("links",
+                   absl::StrCat("link ", p, " must lead there, not to ",
+                                link->ToString()));
     }
   }
   for (int process : options.process_of) {
     if (process < 0 || process >= processes) {
       return Wrong("process_of",
-                   absl::StrCat("process ", process, " of ", processes));
+                   absl::StrCat("processes must be 0 to ", processes - 1,
+                                ", not ", process));
     }
   }
   // A note contains a payload of at most eager_bytes and, for an all_to_all,
   // the counts.
   if (options.eager_bytes > kFrameBytesMax / 4) {
-    return Wrong("eager_bytes", "a quarter of a frame at most");
+    return Wrong("eager_bytes", "must be a quarter of a frame at most");
   }
   if (options.piece_bytes < 64 || options.piece_bytes > kFrameBytesMax) {
-    return Wrong("piece_bytes", "64 bytes at least, one frame at most");
+    return Wrong("piece_bytes", "must be 64 bytes at least, one frame at most");
   }
   return absl::OkStatus();
 }
@@ -156,8 +161,9 @@ class Fabric::Impl {
     Group group(options.ranks.size());
     if (here.empty()) return group;
     if (options.key && !keys_.insert(*options.key).second) {
-      return absl::AlreadyExistsError(absl::StrCat(
-          "group ", options.name, ": another group has key ", *options.key));
+      return absl::AlreadyExistsError(
+          absl::StrCat("group ", options.name, ": another group has key ",
+                       *options.key, "; take another"));
     }
     auto state = std::make_shared<internal::SpanningState>(
         board_, courier_, number, std::move(options));

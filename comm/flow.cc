@@ -101,9 +101,9 @@ absl::StatusOr<std::vector<Block>> FlowOf(
 
 absl::Status UnequalCounts(int from, std::int64_t sent, int to,
                            std::int64_t expected) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("all_to_all: rank ", from, " sends ", sent,
-                   " elements to rank ", to, ", which expects ", expected));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "all_to_all: rank ", from, " sends ", sent, " elements to rank ", to,
+      ", which expects ", expected, "; make both counts equal"));
 }
 
 }  // namespace troupe::comm

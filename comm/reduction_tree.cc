@@ -95,7 +95,7 @@ absl::Status CheckReduction(ReduceOp op, nn::DType dtype) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       nn::DTypeName(dtype), " has no ", ReduceOpName(op),
-      nn::IsFloating(dtype) ? "; integers have" : "; widen it first"));
+      nn::IsFloating(dtype) ? "; take it of integers" : "; widen it first"));
 }
 
 int TreeSplit(int n) {

@@ -7,16 +7,19 @@ namespace troupe::comm {
 absl::Status ConnectOptions::Validate() const {
   if (process < 0 || process >= processes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("process ", process, " of ", processes));
+        absl::StrCat("ConnectOptions.process must be 0 to ", processes - 1,
+                     ", not ", process));
   }
   if (transport != Transport::kAuto && transport != Transport::kShm &&
       transport != Transport::kTcp) {
     return absl::InvalidArgumentError(
-        "this transport brings processes together by itself: its row in "
-        "comm/connect/transports.h makes the links");
+        "ConnectOptions.transport must be auto, shm or tcp: others bring "
+        "processes "
+        "together by themselves (comm/connect/transports.h)");
   }
   if (token == JobToken{}) {
-    return absl::InvalidArgumentError("the token of the job is not set");
+    return absl::InvalidArgumentError(
+        "ConnectOptions.token is not set; give all processes of a job one");
   }
   if (advertised_host.empty() &&
       (bind_address == "0.0.0.0" || bind_address == "::")) {

@@ -20,7 +20,8 @@ nn::Tensor HostView(const nn::Tensor& range) {
 absl::Status CheckOnDevice(const Collective& collective, int rank, int size) {
   if (RuleOf(collective.kind).updates) {
     return absl::UnimplementedError(absl::StrCat(
-        collective.ToString(), ": devices reduce, and update afterwards"));
+        collective.ToString(),
+        ": devices reduce, and update afterwards; start the two apart"));
   }
   Collective seen = collective;
   seen.range = HostView(collective.range);
@@ -28,8 +29,8 @@ absl::Status CheckOnDevice(const Collective& collective, int rank, int size) {
   TROUPE_RETURN_IF_ERROR(CheckCollective(seen, rank, size));
   for (const nn::Tensor* side : {&collective.range, &collective.input}) {
     if (!side->defined() || side->numel() < kCountMax) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(collective.ToString(), ": a range is smaller than 2^40"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        collective.ToString(), ": a range must be smaller than 2^40"));
   }
   return absl::OkStatus();
 }

@@ -25,7 +25,8 @@ absl::Status DeviceState::Admit(int rank, std::uint64_t signature) const {
   if (seq >= first_ + in_flight_max_) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "rank ", rank, " is ", seq - first_,
-        " collectives ahead of its peers, as many as in_flight_max allows"));
+        " collectives ahead of its peers, as many as in_flight_max allows; "
+        "wait for them first"));
   }
   for (int peer = 0; peer < size_; ++peer) {
     if (!gone_[peer] || next_[peer] > seq) continue;

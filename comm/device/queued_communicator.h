@@ -30,8 +30,8 @@ class QueuedCommunicator : public Communicator {
   explicit QueuedCommunicator(const char* kind) : kind_(kind) {}
 
   absl::Status RunInline(const Collective& collective, absl::Duration) final {
-    return absl::UnimplementedError(absl::StrCat(collective.ToString(), " in ",
-                                                 kind_, " is not run inline"));
+    return absl::UnimplementedError(absl::StrCat(
+        collective.ToString(), " in ", kind_, " is not run inline; start it"));
   }
   bool Progress() final { return false; }
   void SetWakeup(std::function<void()>) final {}
@@ -46,7 +46,8 @@ class QueuedCommunicator : public Communicator {
 
  private:
   absl::Status NoMessages() const {
-    return absl::UnimplementedError(absl::StrCat(kind_, " has no messages"));
+    return absl::UnimplementedError(absl::StrCat(
+        kind_, " has no messages; send them by a group of the host"));
   }
 
   const char* const kind_;

@@ -33,8 +33,8 @@ class StagedCommunicator final : public Communicator {
                               Event after) override;
   absl::Status RunInline(const Collective& collective,
                          absl::Duration) override {
-    return absl::UnimplementedError(
-        absl::StrCat(collective.ToString(), " of devices is not run inline"));
+    return absl::UnimplementedError(absl::StrCat(
+        collective.ToString(), " of devices is not run inline; start it"));
   }
   bool Progress() override {
     absl::MutexLock lock(&mutex_);

@@ -174,7 +174,7 @@ class LocalCommunicator : public Communicator {
     };
     if (too_long(collective.range) || too_long(collective.input)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          collective.ToString(), ": a range is smaller than 2^40"));
+          collective.ToString(), ": a range must be smaller than 2^40"));
     }
     if (!state_->Enter(rank_)) return state_->abort_status();
     AdvanceHead();
@@ -184,7 +184,7 @@ class LocalCommunicator : public Communicator {
         "rank ", rank_, " has ", next_ - head_,
         " collectives in flight, as many as in_flight_max allows; the oldest "
         "is number ",
-        head_));
+        head_, "; wait for it"));
   }
 
   void AdvanceHead() {

@@ -19,7 +19,8 @@ absl::StatusOr<std::uint64_t> LocalRanks::Admit(int rank,
   if (number >= first_ + in_flight_max_) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "rank ", rank, " is ", number - first_,
-        " collectives ahead of its peers, as many as in_flight_max allows"));
+        " collectives ahead of its peers, as many as in_flight_max allows; "
+        "wait for them first"));
   }
   for (std::size_t peer = 0; peer < ranks_.size(); ++peer) {
     if (!ranks_[peer].gone || ranks_[peer].next > number) continue;

@@ -21,17 +21,18 @@ absl::Status Check(const NcclGroupOptions& options) {
   };
   const std::set<int> ranks(options.ranks.begin(), options.ranks.end());
   if (ranks.empty() || ranks.size() != options.ranks.size()) {
-    return invalid("ranks are none, or one comes twice");
+    return invalid("ranks are none, or one comes twice; name each once");
   }
   if (ranks.size() > static_cast<std::size_t>(kLocalGroupSizeMax)) {
-    return invalid(absl::StrCat("ranks are more than ", kLocalGroupSizeMax));
+    return invalid(absl::StrCat("ranks must be at most ", kLocalGroupSizeMax));
   }
   const std::set<int> local(options.local.begin(), options.local.end());
   if (local.empty() || local.size() != options.local.size() ||
       *local.begin() < 0 || *local.rbegin() >= static_cast<int>(ranks.size())) {
-    return invalid("local has no place of ranks, or one twice");
+    return invalid("local has no place of ranks, or one twice; name each once");
   }
-  if (options.in_flight_max < 1) return invalid("in_flight_max is below 1");
+  if (options.in_flight_max < 1)
+    return invalid("in_flight_max must be at least 1");
   return absl::OkStatus();
 }
 

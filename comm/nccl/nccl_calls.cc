@@ -230,9 +230,9 @@ absl::Status CheckNccl(const Collective& collective, int rank) {
           ": NCCL divides before it adds; use sum and divide afterwards, or "
           "reduction_order = \"tree\""));
     default:
-      return absl::UnimplementedError(
-          absl::StrCat(collective.ToString(), ": NCCL does not reduce by ",
-                       ReduceOpName(collective.op)));
+      return absl::UnimplementedError(absl::StrCat(
+          collective.ToString(), ": NCCL does not reduce by ",
+          ReduceOpName(collective.op), "; take reduction_order = \"tree\""));
   }
 }
 

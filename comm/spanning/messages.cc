@@ -125,7 +125,7 @@ absl::Status SpanningMessages::Take(int peer, const Frame& frame,
     return absl::ResourceExhaustedError(absl::StrCat(
         "rank ", to, " has ", held_bytes_.load(),
         " bytes of messages that it did not receive; the last is rank ",
-        offer.source, "'s ", offer.ToString(to)));
+        offer.source, "'s ", offer.ToString(to), "; receive them"));
   }
   if (sent.data != nullptr) {
     TROUPE_ASSIGN_OR_RETURN(

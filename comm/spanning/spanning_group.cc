@@ -101,7 +101,7 @@ class SpanningCommunicator final : public Communicator {
     for (const nn::Tensor* tensor : {&collective.range, &collective.input}) {
       if (tensor->defined() && tensor->numel() >= kCountMax) {
         return absl::InvalidArgumentError(absl::StrCat(
-            collective.ToString(), ": a range is smaller than 2^40"));
+            collective.ToString(), ": a range must be smaller than 2^40"));
       }
     }
     return absl::OkStatus();

@@ -53,7 +53,7 @@ absl::Status SpanningState::AdmitLocked(int place) {
       "rank ", layout_.ranks_of(layout_.self())[place], " has ", in_flight,
       " collectives in flight, as many as in_flight_max allows; the oldest is "
       "number ",
-      head));
+      head, "; wait for it"));
 }
 
 SpanningState::OpPtr SpanningState::FindOrMake(std::uint64_t seq) {

@@ -128,7 +128,7 @@ TEST_F(CollectiveTest, NamesWhatDoesNotFit) {
   EXPECT_EQ(Wrong(Reduce(ReduceOp::kSum, 4, Of(3), Of(3))),
             "reduce(sum, root 4, f32 x 3): the group has ranks 0 to 3");
   EXPECT_EQ(Wrong(ReduceScatter(ReduceOp::kBor, Of(12), Of(3))),
-            "f32 has no bor; integers have");
+            "f32 has no bor; take it of integers");
 }
 
 TEST_F(CollectiveTest, NamesCountsThatDoNotAddUp) {

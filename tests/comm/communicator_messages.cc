@@ -250,10 +250,12 @@ TEST_P(CommunicatorSuite, RefusesMessagesThatNoGroupCanCarry) {
   for (int peer : {-2, 2}) {
     EXPECT_EQ(
         ranks[0]->StartSend(peer, 0, Floats(0, 0), Event()).status().message(),
-        absl::StrCat("a send to rank ", peer, " of 2: no such rank"));
+        absl::StrCat("a send to rank ", peer,
+                     " of 2: no such rank; count them from 0"));
     EXPECT_EQ(
         ranks[0]->StartRecv(peer, 0, Floats(0, 0), nullptr).status().message(),
-        absl::StrCat("a receive from rank ", peer, " of 2: no such rank"));
+        absl::StrCat("a receive from rank ", peer,
+                     " of 2: no such rank; count them from 0"));
   }
   for (const Tensor& wrong : {Tensor(), meta}) {
     EXPECT_EQ(ranks[0]->StartSend(1, 0, wrong, Event()).status().code(),

@@ -97,13 +97,13 @@ TEST(Fabric, RefusesOptionsThatDoNotFit) {
     return std::string(made.status().message());
   };
   EXPECT_EQ(error([](FabricOptions* o) { o->process = 2; }),
-            "a fabric's process: 2 of 2");
+            "a fabric's process: must be 0 to 1, not 2");
   EXPECT_THAT(error([](FabricOptions* o) { o->process = 1; }),
               HasSubstr("a fabric's links"));
   EXPECT_EQ(error([](FabricOptions* o) {
               o->process_of = {0, 5};
             }),
-            "a fabric's process_of: process 5 of 2");
+            "a fabric's process_of: processes must be 0 to 1, not 5");
   EXPECT_THAT(error([](FabricOptions* o) { o->piece_bytes = 2 << 20; }),
               HasSubstr("piece_bytes"));
 }

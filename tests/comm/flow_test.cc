@@ -100,7 +100,8 @@ TEST(Flow, NamesAPairThatDoesNotFit) {
   const auto blocks = FlowOf({&first, &second});
   EXPECT_EQ(blocks.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ToString(blocks),
-            "all_to_all: rank 0 sends 3 elements to rank 1, which expects 4");
+            "all_to_all: rank 0 sends 3 elements to rank 1, which expects 4; "
+            "make both counts equal");
 }
 
 }  // namespace

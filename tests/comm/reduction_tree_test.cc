@@ -170,9 +170,9 @@ TEST(ReductionTree, NamesWhatADTypeLacks) {
   EXPECT_EQ(CheckReduction(ReduceOp::kProduct, DType::kU8).message(),
             "u8 has no product; widen it first");
   for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
-    EXPECT_EQ(
-        CheckReduction(ReduceOp::kBxor, dtype).message(),
-        absl::StrCat(nn::DTypeName(dtype), " has no bxor; integers have"));
+    EXPECT_EQ(CheckReduction(ReduceOp::kBxor, dtype).message(),
+              absl::StrCat(nn::DTypeName(dtype),
+                           " has no bxor; take it of integers"));
   }
 }
 

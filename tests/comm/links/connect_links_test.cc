@@ -168,7 +168,8 @@ TEST(ConnectLinksTest, ChecksItsOptions) {
   options = Options(0, 2);
   options.token.fill(0);
   EXPECT_EQ(ConnectLinks(options, store).status(),
-            absl::InvalidArgumentError("the token of the job is not set"));
+            absl::InvalidArgumentError("ConnectOptions.token is not set; give "
+                                       "all processes of a job one"));
   options = Options(0, 2);
   options.bind_address = "0.0.0.0";
   EXPECT_TRUE(absl::StrContains(ConnectLinks(options, store).status().message(),
