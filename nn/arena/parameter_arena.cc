@@ -30,10 +30,10 @@ absl::StatusOr<DType> CommonDType(
   all.insert(all.end(), frozen.begin(), frozen.end());
   for (const Parameter* parameter : all) {
     if (parameter->dtype == all[0]->dtype) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("parameters of one arena have one dtype: ", all[0]->name,
-                     " is ", DTypeName(all[0]->dtype), ", ", parameter->name,
-                     " is ", DTypeName(parameter->dtype)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parameters of one arena must have one dtype: ", all[0]->name, " is ",
+        DTypeName(all[0]->dtype), ", ", parameter->name, " is ",
+        DTypeName(parameter->dtype)));
   }
   return all.empty() ? DType::kF32 : all[0]->dtype;
 }
@@ -60,8 +60,9 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     const std::vector<std::vector<Parameter*>>& buckets, const Options& options,
     Allocator& allocator) {
   if (options.pad_elems < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "ParameterArena: pad_elems is ", options.pad_elems, ", at least 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("ParameterArena: pad_elems must be at least 1, not ",
+                     options.pad_elems));
   }
   Layout layout;
   TROUPE_ASSIGN_OR_RETURN(layout.dtype, CommonDType(buckets, options.frozen));
@@ -69,7 +70,7 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     if (!parameter->requires_grad) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("ParameterArena: ", parameter->name,
-                     " is trained, so it belongs in a bucket"));
+                     " is trained, so it must be in a bucket"));
   }
   std::vector<Parameter*> frozen = options.frozen;
   for (int bucket = 0; bucket < static_cast<int>(buckets.size()); ++bucket) {

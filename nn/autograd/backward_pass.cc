@@ -46,7 +46,7 @@ void BackwardPass::Seed(const Tensor& output, const Tensor& dy) {
   if (!dy.defined() && !tape_.IsLoss(value)) {
     seeded_ = absl::InvalidArgumentError(absl::StrCat(
         "backward begins at a loss, or at an output with its gradient; ",
-        want.ToString(), " is no loss and has none"));
+        want.ToString(), " is no loss; give a gradient with it"));
     return;
   }
   const Tensor seed = dy.defined()

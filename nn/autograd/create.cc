@@ -48,7 +48,7 @@ absl::Status FillOnHost(const Tensor& host, Next next) {
     default:
       return absl::InvalidArgumentError(
           absl::StrCat("numbers are made in i64 and floating dtypes, not in ",
-                       DTypeName(host.dtype())));
+                       DTypeName(host.dtype()), "; convert them afterwards"));
   }
 }
 

@@ -18,23 +18,25 @@ absl::Status StashedTensors::Add(absl::string_view name,
                                  absl::string_view module,
                                  const Tensor& tensor) {
   if (name.empty()) {
-    return absl::InvalidArgumentError("stashes a tensor without a name");
+    return absl::InvalidArgumentError(
+        "stashes a tensor without a name; give it one");
   }
   if (!tensor.defined()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("stashes an undefined tensor as \"", name, "\""));
+        absl::StrCat("stashes an undefined tensor as \"", name,
+                     "\"; stash one with values"));
   }
   const auto taken = taken_by_.find(std::string(name));
   if (taken != taken_by_.end()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "stashes \"", name, "\", a name under which ", Called(taken->second),
-        " has popped another tensor; a name is used once in a model"));
+        " has popped another tensor; use a name once in a model"));
   }
   for (const StashedTensor& other : waiting_) {
     if (other.name != name) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("stashes \"", name, "\", which ", Called(other.module),
-                     " has stashed already; a name is used once in a model"));
+                     " has stashed already; use a name once in a model"));
   }
   waiting_.push_back({std::string(name), std::string(module), tensor});
   return absl::OkStatus();
@@ -57,8 +59,10 @@ absl::StatusOr<Tensor> StashedTensors::Take(absl::string_view name,
         "pops \"", name, "\", which ", Called(taken->second),
         " has popped already; stash it under a second name for a second use"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "pops \"", name, "\", which no module before it has stashed"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("pops \"", name,
+                   "\", which no module before it has stashed; stash it "
+                   "there"));
 }
 
 bool StashedTensors::IsWaiting(absl::string_view name) const {
@@ -69,9 +73,9 @@ bool StashedTensors::IsWaiting(absl::string_view name) const {
 absl::Status StashedTensors::CheckAllTaken() const {
   if (waiting_.empty()) return absl::OkStatus();
   const StashedTensor& first = waiting_.front();
-  return absl::InvalidArgumentError(absl::StrCat(Called(first.module),
-                                                 " stashes \"", first.name,
-                                                 "\", and no module pops it"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(Called(first.module), " stashes \"", first.name,
+                   "\", and no module pops it; pop it, or leave it out"));
 }
 
 }  // namespace troupe::nn

@@ -156,7 +156,7 @@ Var Var::Loss(Context& ctx, Tensor statistics, DType dtype) {
 Context& Var::context() const {
   if (ctx_ == nullptr) {
     throw base::StatusError(absl::InvalidArgumentError(
-        "a Var is used that has no value: it was never assigned"));
+        "an nn::Var is used that has no value; assign one first"));
   }
   return *ctx_;
 }

@@ -37,7 +37,7 @@ VarSorted Pair(Context& ctx, ops::Sorted found) {
 Context& ContextOf(absl::Span<const Var> xs, const char* takers) {
   if (xs.empty()) {
     throw base::StatusError(absl::InvalidArgumentError(
-        absl::StrCat(takers, " at least one tensor")));
+        absl::StrCat(takers, " at least one tensor; give one")));
   }
   return xs[0].context();
 }

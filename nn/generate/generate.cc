@@ -71,11 +71,12 @@ absl::Status Generate(const LogitsFn& logits, Allocator& memory,
                       const std::function<bool(std::int32_t)>& on_token) {
   TROUPE_RETURN_IF_ERROR(options.sampling.Validate());
   if (options.context < 1) {
-    return absl::InvalidArgumentError("the context must be at least 1");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "GenerateOptions::context must be at least 1, not ", options.context));
   }
   if (prompt.empty()) {
     return absl::InvalidArgumentError(
-        "the prompt is empty: a text begins with at least one token");
+        "Generate(): the prompt is empty; begin it with at least one token");
   }
   std::vector<std::int32_t> text = std::move(prompt);
   TokenChoice choice(options.sampling);

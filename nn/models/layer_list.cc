@@ -98,8 +98,8 @@ absl::Status AppendLayer(const std::string& text, LayerText& layer,
   }
   const double weights = kind->weights ? kind->weights(layer) : 0;
   if (weights > kWeightsMax) {
-    return Wrong(
-        absl::StrCat("it has ", weights, " weights, at most ", kWeightsMax));
+    return Wrong(absl::StrCat("it has ", weights, " weights; the limit is ",
+                              kWeightsMax));
   }
   std::unique_ptr<Module> made = kind->make(layer);
   ShapeRecord record;

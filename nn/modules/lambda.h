@@ -27,7 +27,8 @@ class Lambda : public Module {
   explicit Lambda(Function function) : function_(std::move(function)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
     if (function_) return function_(ctx, x);
-    return ctx.Fail(absl::InvalidArgumentError("a Lambda has no function"));
+    return ctx.Fail(
+        absl::InvalidArgumentError("nn::Lambda has no function; give it one"));
   }
 
  private:

@@ -19,9 +19,10 @@ void FailCount(Context& ctx, absl::string_view what, std::size_t got) {
 
 Tensor Module::Forward(Context& ctx, const Tensor& x) {
   if (!many_tensors_) {
-    return ctx.Fail(absl::UnimplementedError(
-        "the module defines neither Forward() nor, with set_many_tensors(), "
-        "ForwardMany()"));
+    return ctx.Fail(
+        absl::UnimplementedError("the module has no Forward(); define it, or "
+                                 "call set_many_tensors() and "
+                                 "define ForwardMany()"));
   }
   TensorList ys = ForwardMany(ctx, {x});
   if (!ctx.ok()) return Tensor();
@@ -33,7 +34,7 @@ Tensor Module::Forward(Context& ctx, const Tensor& x) {
 TensorList Module::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
   if (many_tensors_) {
     ctx.Fail(absl::UnimplementedError(
-        "the module has set_many_tensors() and no ForwardMany()"));
+        "the module has set_many_tensors() and no ForwardMany(); define it"));
   } else if (xs.size() != 1) {
     FailCount(ctx, "takes", xs.size());
   } else {
@@ -75,8 +76,10 @@ TensorList Module::CallMany(Context& ctx, absl::Span<const Tensor> xs) {
 }
 
 void Module::FailUndefined(Context& ctx) const {
-  ctx.Fail(absl::InvalidArgumentError(
-      "Forward() returned an undefined tensor and no error"));
+  ctx.Fail(
+      absl::InvalidArgumentError("Forward() returned an undefined tensor and "
+                                 "no error; return a tensor, or "
+                                 "call Context::Fail()"));
 }
 
 void Module::FailPlainMember(Context& ctx) const {
@@ -134,9 +137,8 @@ Parameter& Module::parameter(absl::string_view name) {
   for (const auto& [other, unused] : parameters_) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", other);
   }
-  throw base::StatusError(
-      absl::NotFoundError(absl::StrCat("a module has no parameter \"", name,
-                                       "\" of its own, but {", names, "}")));
+  throw base::StatusError(absl::NotFoundError(absl::StrCat(
+      "a module has no parameter \"", name, "\" of its own; it has ", names)));
 }
 
 void Module::TieParameter(absl::string_view name, Module& other,
@@ -200,7 +202,7 @@ absl::Status Module::CheckDeclarations(const std::string& path) const {
   if (!taken.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         called, " has two parameters, buffers or children named \"", taken,
-        "\""));
+        "\"; rename one"));
   }
   if (!wrong_tie_.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(called, " ", wrong_tie_));

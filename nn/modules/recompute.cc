@@ -153,8 +153,8 @@ std::vector<ModelBlock> BlocksOf(Module& model) {
 absl::Status ApplyRecompute(Module& model, const RecomputeOptions& options,
                             const TensorSpec& input, Device device) {
   if (options.every < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("every n-th block runs again, and n is ", options.every));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "RecomputeOptions::every must be at least 0, not ", options.every));
   }
   for (const std::string& pattern : options.modules) {
     TROUPE_RETURN_IF_ERROR(ChooseByName(model, pattern));

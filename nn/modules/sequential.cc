@@ -20,8 +20,9 @@ Tensor Sequential::ForwardOne(Context& ctx, const Tensor& x) {
   TensorList ys = ForwardMany(ctx, {x});
   if (!ctx.ok()) return Tensor();
   if (ys.size() == 1) return std::move(ys[0]);
-  return ctx.Fail(absl::InvalidArgumentError(absl::StrCat(
-      "the last module gives ", ys.size(), " tensors where one is wanted")));
+  return ctx.Fail(absl::InvalidArgumentError(
+      absl::StrCat("the last module gives ", ys.size(),
+                   " tensors; return one from the Forward() of the model")));
 }
 
 TensorList Sequential::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
@@ -80,8 +81,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Sequential>>> Sequential::Cut(
     if (!whole->CanCut(cut)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "cut ", absl::StrJoin(cut, "."),
-          " is not inside the model: cuts ascend, and each stands behind a "
-          "child of a Sequential"));
+          " is not inside the model: cuts must ascend, and each stand behind "
+          "a child of a Sequential"));
     }
     parts[i] = whole->TakeFrom(cut);
   }

@@ -158,8 +158,8 @@ absl::Status CheckLabels(const Tensor& labels, std::int64_t classes) {
   if (!labels.host_accessible()) return absl::OkStatus();
   for (const std::int64_t label : labels.span<std::int64_t>()) {
     if (label >= 0 && label < classes) continue;
-    return absl::OutOfRangeError(absl::StrCat("one_hot: label ", label,
-                                              " is not in [0, ", classes, ")"));
+    return absl::OutOfRangeError(absl::StrCat(
+        "one_hot: a label must be in [0, ", classes, "), not ", label));
   }
   return absl::OkStatus();
 }

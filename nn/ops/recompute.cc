@@ -42,8 +42,8 @@ class PartOfModel final : public Segment {
 absl::Status CheckStashes(const StashedTensors& before,
                           const StashedTensors& after) {
   constexpr char kRule[] =
-      "; what runs again in backward has both ends of a skip connection, or "
-      "none";
+      "; what runs again in backward must have both ends of a skip connection, "
+      "or none";
   for (const StashedTensor& outer : before.waiting()) {
     if (after.IsWaiting(outer.name)) continue;
     return absl::InvalidArgumentError(
@@ -83,8 +83,10 @@ Tensor Recompute(Context& ctx, const ModelPart& part, const Tensor& x) {
   ctx.set_tape(tape);
   if (!ctx.ok()) return Tensor();
   if (!y.defined()) {
-    return ctx.Fail(absl::InvalidArgumentError(
-        "the part of the model to recompute returned an undefined tensor"));
+    return ctx.Fail(
+        absl::InvalidArgumentError("Recompute(): the part of the model "
+                                   "returned an undefined tensor; return "
+                                   "one with values"));
   }
   const absl::Status fits = tape->CheckInputs("recompute", {x});
   if (!fits.ok()) return ctx.Fail(fits);

@@ -26,7 +26,7 @@ bool ParameterGroup::Has(const Parameter& parameter) const {
 absl::Status ParameterGroup::Validate() const {
   if (pattern.empty() && !matches) {
     return absl::InvalidArgumentError(
-        "a parameter group needs a pattern, such as \"*.bias\"");
+        "ParameterGroup::pattern is empty; set one, such as \"*.bias\"");
   }
   for (const double value : {lr_factor, weight_decay.value_or(0)}) {
     if (value >= 0 && std::isfinite(value)) continue;

@@ -23,16 +23,17 @@ absl::Status CheckTensors(absl::Span<const NamedTensor> tensors) {
   std::set<absl::string_view> names;
   for (const NamedTensor& t : tensors) {
     if (t.name.empty() || t.name == "__metadata__") {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a tensor may not be called \"", t.name, "\" in a safetensors file"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a tensor may not be called \"", t.name,
+                       "\" in a safetensors file; rename it"));
     }
     if (!names.insert(t.name).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("two tensors are called \"", t.name, "\""));
+          absl::StrCat("two tensors are called \"", t.name, "\"; rename one"));
     }
     if (!t.tensor.defined() || t.tensor.is_meta()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor \"", t.name, "\" has no memory"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor \"", t.name, "\" has no memory; save one with values"));
     }
   }
   return absl::OkStatus();

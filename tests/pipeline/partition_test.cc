@@ -206,7 +206,8 @@ class Twins : public nn::Sequential {
 TEST(PartitionTest, ANameInTwoStagesIsFoundBeforeTheCut) {
   const nn::ModelFactory twins = [] { return std::make_unique<Twins>(); };
   const std::string error =
-      "the model has two parameters, buffers or children named \"twin\"";
+      "the model has two parameters, buffers or children named \"twin\"; "
+      "rename one";
   EXPECT_EQ(Resolved(twins, {1}), error);
   EXPECT_EQ(BuildStage(twins, {"twin"}, 1).status(),
             absl::InvalidArgumentError(error));

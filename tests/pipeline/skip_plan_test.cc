@@ -58,7 +58,9 @@ TEST(SkipPlanTest, ConnectionsThatEndNowhereAreRefused) {
     made->Append<nn::Linear>(784, 10);
     return made;
   };
-  const std::string want = "module 1 stashes \"lost\", and no module pops it";
+  const std::string want =
+      "module 1 stashes \"lost\", and no module pops it; pop it, or leave it "
+      "out";
   EXPECT_EQ(ErrorOf(model, {}), want);
   EXPECT_EQ(ErrorOf(model, {2}), want);
 }
@@ -77,7 +79,7 @@ TEST(SkipPlanTest, NamesAreThoseOfTheWholeModel) {
   for (const std::vector<Cut>& cuts : {std::vector<Cut>{}, {3}}) {
     EXPECT_EQ(ErrorOf(model, cuts),
               "in module 3: stashes \"skip\", a name under which module 2 has "
-              "popped another tensor; a name is used once in a model");
+              "popped another tensor; use a name once in a model");
   }
 }
 

@@ -28,15 +28,16 @@ import sys
 
 import by_hand
 
-FOLDERS = ("actors/", "base/", "comm/", "data/", "pipeline/", "tools/", "troupe/")
+FOLDERS = ("actors/", "base/", "comm/", "data/", "nn/", "pipeline/", "tools/", "troupe/")
 EXCEPTIONS = "tests/style/message_exceptions.txt"
 
-ADVICE = """add allow ask build call change check choose close compare connect convert copy correct count
-create cut declare decode delete detach download end export extract fetch fill finish
-fix format free get give go install join keep leave let list load lower make mount move
-name number open pad pass pick put raise read receive reduce register remove rename repeat
-replace restart restore resume retry return run save see send set shift shorten shuffle split
-start stop take train try turn unpack unset update upgrade use wait widen write""".split()
+ADVICE = """add allow ask assign begin build call change check choose close compare
+connect convert copy correct count create cut declare decode define delete detach
+download end export extract fetch fill finish fix format free get give go install join
+keep leave let list load lower make mount move name number open pad pass pick pop put
+raise read receive reduce register remove rename repeat replace restart restore resume
+retry return run save see send set shift shorten shuffle split start stash stop take
+train try turn unpack unset update upgrade use wait widen write""".split()
 
 CALL = (
     r"\b(?:(?:InvalidArgument|DataLoss|NotFound|FailedPrecondition|OutOfRange"
@@ -50,7 +51,7 @@ CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
 ADVISES = re.compile(r"[;,:] (?:or |then |first )*(?:%s)\b|\bmust\b"
                      r"|; \{\}$|, such as \{\}$" % "|".join(ADVICE))
 # What there is beside what is expected.
-COMPARES = re.compile(r", not \{\}|started:? \{\}.*started:? \{\}|did you mean \[?\{\}|\{\}.* where .*\{\}"
+COMPARES = re.compile(r", (?:not|got) \{\}|, but .* (?:has|are) \{\}|; there are |started:? \{\}.*started:? \{\}|did you mean \[?\{\}|\{\}.* where .*\{\}"
                       r"|; (?:it has|the nearest (?:is|are)|the limit is) ?\{\}")
 # A value; or the name of an option, a key, a variable, a function, a field, a type.
 NAMES = re.compile(r"\{\}|--[a-z]|\b\w+\.[a-z_]+\b|\b[A-Z]+_[A-Z_]+\b"

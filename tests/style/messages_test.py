@@ -80,8 +80,8 @@ class MessagesTest(unittest.TestCase):
         self.expect({**tree("data/a.cc 1 why\n"), "data/a.cc": ""},
                     listed + ":1: data/a.cc breaks the rule 0 times now; delete the "
                     "line")
-        self.expect(tree("data/a.cc 2 why\nnn/add.cc 1 why\n"),
-                    listed + ":2: no file nn/add.cc has the rule; delete the line")
+        self.expect(tree("data/a.cc 2 why\nnn/no.cc 1 why\n"),
+                    listed + ":2: no file nn/no.cc has the rule; delete the line")
 
 
 if __name__ == "__main__":

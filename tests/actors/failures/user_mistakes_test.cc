@@ -183,7 +183,8 @@ TEST(UserMistakesTest, ATensorThatIsTakenForAnother) {
 
 TEST(UserMistakesTest, AForwardThatReturnsNothing) {
   constexpr char kNothing[] =
-      "in module 2: Forward() returned an undefined tensor and no error";
+      "in module 2: Forward() returned an undefined tensor and no error; "
+      "return a tensor, or call Context::Fail()";
   EXPECT_EQ(ErrorOf(CustomJob(
                 [](nn::Context&, const nn::Tensor&) { return nn::Tensor(); })),
             kNothing);
@@ -257,7 +258,7 @@ TEST(UserMistakesTest, ANameThatIsTakenTwice) {
               model.Append<nn::Sequential>().Append<Twins>();
             })),
             "module 2.0 has two parameters, buffers or children named "
-            "\"twin\"");
+            "\"twin\"; rename one");
 }
 
 // A job of two ranks whose factory makes something else for the second of them

@@ -95,7 +95,7 @@ TEST(ParameterArena, FrozenParametersNeedNoBucket) {
   b.requires_grad = true;
   EXPECT_EQ(ParameterArena::Create({{&a}}, options, allocator).status(),
             absl::InvalidArgumentError(
-                "ParameterArena: b is trained, so it belongs in a bucket"));
+                "ParameterArena: b is trained, so it must be in a bucket"));
 }
 
 TEST(ParameterArena, AlignsEveryParameterInEveryDType) {
@@ -265,16 +265,18 @@ TEST(ParameterArena, RefusesMixedDTypesByName) {
   Parameter a = Make("0.weight", {2}), b = Make("1.weight", {2}, DType::kF64);
   auto arena = ParameterArena::Create({{&a}, {&b}}, {16}, allocator);
   EXPECT_EQ(arena.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(arena.status().message(),
-            "parameters of one arena have one dtype: 0.weight is f32, 1.weight "
-            "is f64");
+  EXPECT_EQ(
+      arena.status().message(),
+      "parameters of one arena must have one dtype: 0.weight is f32, 1.weight "
+      "is f64");
 }
 
 TEST(ParameterArena, RefusesAPaddingThatIsNone) {
   CachingAllocator allocator;
   const auto arena = ParameterArena::Create({}, {/*pad_elems=*/0}, allocator);
-  EXPECT_EQ(arena.status(), absl::InvalidArgumentError(
-                                "ParameterArena: pad_elems is 0, at least 1"));
+  EXPECT_EQ(arena.status(),
+            absl::InvalidArgumentError(
+                "ParameterArena: pad_elems must be at least 1, not 0"));
 }
 
 // The sizes give several pieces; one parameter uses one stream, which is not

@@ -125,9 +125,10 @@ TEST_F(CreateTest, Mistakes) {
             "linspace takes a count of numbers, got -1");
   ctx_.set_random({/*seed=*/1});
   EXPECT_EQ(ErrorOf([&] { Rand(ctx_, {2}, DType::kU8); }),
-            "numbers are made in i64 and floating dtypes, not in u8");
+            "numbers are made in i64 and floating dtypes, not in u8; convert "
+            "them afterwards");
   EXPECT_EQ(ErrorOf([&] { OneHot(Full(ctx_, {1}, 3, DType::kI64), 3); }),
-            "one_hot: label 3 is not in [0, 3)");
+            "one_hot: a label must be in [0, 3), not 3");
 }
 
 }  // namespace

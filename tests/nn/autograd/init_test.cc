@@ -125,7 +125,7 @@ TEST(InitTest, RefusesWhatHasNoMeaning) {
   no_bias.bias = false;
   Linear plain(8, 5, no_bias);
   EXPECT_EQ(error([&] { init::Zeros(plain.bias()); }),
-            "a module has no parameter \"bias\" of its own, but {weight}");
+            "a module has no parameter \"bias\" of its own; it has weight");
 }
 
 }  // namespace

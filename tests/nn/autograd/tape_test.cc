@@ -276,7 +276,7 @@ TEST_F(TapeTest, OnlyALossBeginsWithoutAGradient) {
   pass.Seed(y);
   EXPECT_EQ(pass.Next().status().message(),
             "backward begins at a loss, or at an output with its gradient; "
-            "[4, 3] is no loss and has none");
+            "[4, 3] is no loss; give a gradient with it");
 }
 
 // The sink is also notified of parameters behind a branch that the loss does

@@ -138,7 +138,7 @@ TEST_F(VarTest, GridsAndNamedAxes) {
             }),
             "meshgrid takes 1 to 6 vectors, got {f64[2], f64[2, 3]}");
   EXPECT_EQ(ErrorOf([] { Einsum("i->i", {}); }),
-            "Einsum() takes at least one tensor");
+            "Einsum() takes at least one tensor; give one");
 }
 
 TEST_F(VarTest, ShapesAreViewsOfTheSameElements) {
@@ -291,9 +291,9 @@ TEST_F(VarTest, Mistakes) {
             "Backward() begins at a loss or at one element, not at f64[2]; "
             "take its Sum() or Mean()");
   EXPECT_EQ(ErrorOf([&] { Var() + 1; }),
-            "a Var is used that has no value: it was never assigned");
+            "an nn::Var is used that has no value; assign one first");
   EXPECT_EQ(ErrorOf([&] { Cat({}, 0); }),
-            "Cat() and Stack() take at least one tensor");
+            "Cat() and Stack() take at least one tensor; give one");
 }
 
 TEST_F(VarTest, IndicesAreInsideAndConstant) {

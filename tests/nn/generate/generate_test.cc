@@ -115,10 +115,12 @@ TEST_F(GenerateTest, SaysWhatTheModelSaysOfEachText) {
 TEST_F(GenerateTest, WhatCannotBeIsSaid) {
   const std::unique_ptr<Sequential> model = Counter();
   Bind(*model);
-  EXPECT_EQ(Error(*model, {}),
-            "the prompt is empty: a text begins with at least one token");
+  EXPECT_EQ(
+      Error(*model, {}),
+      "Generate(): the prompt is empty; begin it with at least one token");
   options_.context = 0;
-  EXPECT_EQ(Error(*model, {1}), "the context must be at least 1");
+  EXPECT_EQ(Error(*model, {1}),
+            "GenerateOptions::context must be at least 1, not 0");
   options_ = Likeliest();
   options_.sampling.top_p = 0;
   EXPECT_EQ(Error(*model, {1}),

@@ -49,8 +49,9 @@ TEST(Op, CallsTheKernelThatIsBound) {
 TEST(Op, WithoutAKernelNamesItselfAndTheDevice) {
   OneOp set;
   Tensor y;
-  EXPECT_EQ(set.Fill(1, y),
-            absl::UnimplementedError("cuda:3 has no kernel for Fill"));
+  EXPECT_EQ(set.Fill(1, y), absl::UnimplementedError(
+                                "cuda:3 has no kernel for Fill; use another "
+                                "device for it"));
 }
 
 TEST(Op, VisitsEachOpOfEachFamilyOnce) {

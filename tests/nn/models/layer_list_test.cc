@@ -72,9 +72,10 @@ TEST(MakeLayers, SkipsLayers) {
   EXPECT_EQ((*model)->Parameters()[8]->shape, (Shape{2, 10, 1, 1}));
   EXPECT_EQ(ErrorOf({"relu", "popadd 1"}),
             "layer 1, \"popadd 1\": pops \"1\", which no module before it has "
-            "stashed");
+            "stashed; stash it there");
   EXPECT_EQ(ErrorOf({"stash 1", "relu"}),
-            "another module stashes \"1\", and no module pops it");
+            "another module stashes \"1\", and no module pops it; pop it, or "
+            "leave it out");
 }
 
 TEST(MakeLayers, NamesTheLayerThatIsWrong) {

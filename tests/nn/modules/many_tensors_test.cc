@@ -102,13 +102,14 @@ TEST(ManyTensors, AWrongNumberFailsWithThePath) {
 TEST(ManyTensors, AModuleDefinesOneFormAndReturnsATensor) {
   Nothing nothing;
   EXPECT_EQ(OutputOf(nothing, {2}),
-            "the module defines neither Forward() nor, with "
-            "set_many_tensors(), ForwardMany()");
+            "the module has no Forward(); define it, or call "
+            "set_many_tensors() and define ForwardMany()");
   Sequential model;
   model.Append<Linear>(3, 3);
   model.Append<Undefined>();
   EXPECT_EQ(OutputOf(model, {1, 3}),
-            "in module 1: Forward() returned an undefined tensor and no error");
+            "in module 1: Forward() returned an undefined tensor and no error; "
+            "return a tensor, or call Context::Fail()");
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ TEST(Module, ANameIsTakenOnce) {
     EXPECT_EQ(
         Twice("gain", "gain", child).CheckDeclarations(),
         absl::InvalidArgumentError("the model has two parameters, buffers "
-                                   "or children named \"gain\""));
+                                   "or children named \"gain\"; rename one"));
   }
   Sequential model;
   model.Append<Linear>(2, 2);
@@ -196,7 +196,7 @@ TEST(Module, ANameIsTakenOnce) {
   EXPECT_EQ(
       ShapeOnlyForward(model, {1, 2}, DType::kF32, Device{}, record).status(),
       absl::InvalidArgumentError("module 1 has two parameters, buffers or "
-                                 "children named \"gain\""));
+                                 "children named \"gain\"; rename one"));
 }
 
 TEST(Sequential, CutRefusesWhatIsNotInside) {
@@ -222,8 +222,9 @@ TEST(Sequential, CutRefusesWhatIsNotInside) {
   }
   EXPECT_EQ(
       Sequential::Cut(MakeMlp({4, 3, 2}, {}), {{2}, {1, 1}}).status().message(),
-      "cut 1.1 is not inside the model: cuts ascend, and each stands behind a "
-      "child of a Sequential");
+      "cut 1.1 is not inside the model: cuts must ascend, and each stand "
+      "behind "
+      "a child of a Sequential");
 }
 
 TEST(Sequential, IsCutInsideOneThatItHolds) {
@@ -268,7 +269,8 @@ TEST(Lambda, IsAFunctionBetweenLayers) {
   Lambda nothing(nullptr);
   const auto none =
       ShapeOnlyForward(nothing, {5, 3}, DType::kF32, Device{}, record);
-  EXPECT_EQ(std::string(none.status().message()), "a Lambda has no function");
+  EXPECT_EQ(std::string(none.status().message()),
+            "nn::Lambda has no function; give it one");
   const auto bad = ShapeOnlyForward(model, {3}, DType::kF32, Device{}, record);
   EXPECT_EQ(std::string(bad.status().message()),
             "in module 1: mean takes floating numbers and axes of theirs, each "

@@ -217,8 +217,9 @@ TEST(Module, AChildWithoutANameLendsItsNames) {
   EXPECT_TRUE(model.CheckDeclarations().ok());
   model.AppendNamed<ClassToken>("");
   EXPECT_EQ(model.CheckDeclarations(),
-            absl::InvalidArgumentError("the model has two parameters, buffers "
-                                       "or children named \"cls_token\""));
+            absl::InvalidArgumentError(
+                "the model has two parameters, buffers "
+                "or children named \"cls_token\"; rename one"));
 }
 
 // Returns x plus the output of each of its layers for x.

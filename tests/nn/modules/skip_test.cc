@@ -155,13 +155,13 @@ TEST_F(SkipTest, MistakesNameBothModules) {
   missing.Append<PopAdd>("skip");
   EXPECT_EQ(ErrorOf(missing),
             "in module 1: pops \"skip\", which no module before it has "
-            "stashed");
+            "stashed; stash it there");
   Sequential twice;
   twice.Append<Stash>("skip");
   twice.AppendNamed<Stash>("again", "skip");
   EXPECT_EQ(ErrorOf(twice),
             "in module again: stashes \"skip\", which module 0 has stashed "
-            "already; a name is used once in a model");
+            "already; use a name once in a model");
   Sequential popped;
   popped.Append<Stash>("skip");
   popped.Append<PopAdd>("skip");
@@ -175,14 +175,16 @@ TEST_F(SkipTest, MistakesNameBothModules) {
   reused.Append<Stash>("skip");
   EXPECT_EQ(ErrorOf(reused),
             "in module 2: stashes \"skip\", a name under which module 1 has "
-            "popped another tensor; a name is used once in a model");
+            "popped another tensor; use a name once in a model");
   Sequential left;
   left.Append<Sequential>().Append<Stash>("skip");
   EXPECT_EQ(ErrorOf(left),
-            "module 0.0 stashes \"skip\", and no module pops it");
+            "module 0.0 stashes \"skip\", and no module pops it; pop it, or "
+            "leave it out");
   Sequential nameless;
   nameless.Append<Stash>("");
-  EXPECT_EQ(ErrorOf(nameless), "in module 0: stashes a tensor without a name");
+  EXPECT_EQ(ErrorOf(nameless),
+            "in module 0: stashes a tensor without a name; give it one");
 }
 
 TEST_F(SkipTest, ShapesThatDoNotFitAreTheModulesError) {
@@ -223,8 +225,8 @@ TEST_F(SkipTest, APartThatRunsAgainHasBothEndsOrNone) {
   pops.set_recomputes(true);
   EXPECT_EQ(ErrorOf(popping),
             "in module 1: the part of the model to recompute pops \"skip\", "
-            "which was stashed outside of it; what runs again in backward has "
-            "both ends of a skip connection, or none");
+            "which was stashed outside of it; what runs again in backward must "
+            "have both ends of a skip connection, or none");
   Sequential stashing;
   Part& stashes = stashing.Append<Part>();
   stashes.body.Append<Stash>("skip");

@@ -270,9 +270,10 @@ TEST(ParameterGroupErrorsTest, RefusesWhatHasNoMeaning) {
                 "parameter group \"*.bias\": lr_factor and weight_decay are "
                 "at least 0, got -1"));
   options.common.groups = {ParameterGroup()};
-  EXPECT_EQ(options.Validate(),
-            absl::InvalidArgumentError(
-                "a parameter group needs a pattern, such as \"*.bias\""));
+  EXPECT_EQ(
+      options.Validate(),
+      absl::InvalidArgumentError(
+          "ParameterGroup::pattern is empty; set one, such as \"*.bias\""));
   options.common.groups.clear();
   options.common.schedule = LrSchedule::Step(0);
   EXPECT_FALSE(options.Validate().ok());

@@ -174,15 +174,16 @@ TEST_F(SafetensorsTest, WriterRefusesWhatItCannotName) {
     return std::string(
         WriteSafetensors(files_, Path("x"), tensors, {}).message());
   };
-  EXPECT_EQ(error({{"w", x}, {"w", x}}), "two tensors are called \"w\"");
+  EXPECT_EQ(error({{"w", x}, {"w", x}}),
+            "two tensors are called \"w\"; rename one");
   EXPECT_EQ(error({{"", x}}),
-            "a tensor may not be called \"\" in a safetensors file");
+            "a tensor may not be called \"\" in a safetensors file; rename it");
   EXPECT_EQ(error({{"__metadata__", x}}),
             "a tensor may not be called \"__metadata__\" in a safetensors "
-            "file");
+            "file; rename it");
   EXPECT_EQ(error({{"\xff", x}}), "the name \"\\xff\" is not UTF-8; rename it");
   EXPECT_EQ(error({{"w", Tensor::Meta({2}, DType::kF32, Device())}}),
-            "tensor \"w\" has no memory");
+            "tensor \"w\" has no memory; save one with values");
   EXPECT_FALSE(files_.Exists(Path("x")));
 }
 

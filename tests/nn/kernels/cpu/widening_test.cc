@@ -94,8 +94,10 @@ TEST_P(WideningTest, RefusesOtherDTypesByName) {
   op_.set_device(Device{DeviceType::kCpu, 1});
   Tensor a = Make({1}), grad = Make({2}), both = Make({4});
   Tensor out = Tensor::Zeros({1}, DType::kI32, cpu_.allocator());
-  EXPECT_EQ(op_(a, fixed_, true, grad, out, both),
-            absl::UnimplementedError("Any does not compute i32 on cpu:1"));
+  EXPECT_EQ(
+      op_(a, fixed_, true, grad, out, both),
+      absl::UnimplementedError("Any does not compute i32 on cpu:1; convert it "
+                               "to another dtype"));
 }
 
 INSTANTIATE_TEST_SUITE_P(DTypes, WideningTest,

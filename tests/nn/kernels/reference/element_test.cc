@@ -45,7 +45,9 @@ TEST(ForFloating, RefusesIntegersByName) {
   const absl::Status status =
       ForFloating("Add", DType::kI64, [](auto) { return absl::OkStatus(); });
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(status.message(), "Add does not compute i64 on reference:0");
+  EXPECT_EQ(status.message(),
+            "Add does not compute i64 on reference:0; convert it to "
+            "another dtype");
 }
 
 }  // namespace
