@@ -127,7 +127,7 @@ void CoordinatorState::OnSetKey(const SetKey& set) {
   if (!fits || set.key.size() + set.value.size() > kKeyBytesMax) {
     Fail(absl::ResourceExhaustedError(absl::StrCat(
         "the store takes ", kKeysMax, " keys of ", kKeyBytesMax,
-        " bytes each, and got key ", store_.size() + 1, " with ",
+        " bytes each; it has ", store_.size(), " and got one of ",
         set.key.size() + set.value.size(), " bytes; start fewer processes")));
     return;
   }

@@ -218,8 +218,8 @@ TEST_F(CoordinatorTest, TheStoreHasLimits) {
   Settle();
   ASSERT_EQ(heard_[1].refused.size(), 1u);
   EXPECT_EQ(heard_[1].refused[0].message,
-            "the store takes 131072 keys of 4096 bytes each, and got key 2 "
-            "with 4097 bytes; start fewer processes");
+            "the store takes 131072 keys of 4096 bytes each; it has 1 and "
+            "got one of 4097 bytes; start fewer processes");
   EXPECT_EQ(heard_[1].refused[0].code,
             static_cast<int>(absl::StatusCode::kResourceExhausted));
 }
@@ -240,8 +240,8 @@ TEST_F(CoordinatorTest, AFullStoreTakesNewValuesOfItsKeys) {
   Settle();
   ASSERT_EQ(heard_[1].refused.size(), 1u);
   EXPECT_EQ(heard_[1].refused[0].message,
-            "the store takes 131072 keys of 4096 bytes each, and got key "
-            "131073 with 12 bytes; start fewer processes");
+            "the store takes 131072 keys of 4096 bytes each; it has 131072 "
+            "and got one of 12 bytes; start fewer processes");
 }
 
 }  // namespace
