@@ -136,6 +136,18 @@ ChildProcesses::~ChildProcesses() {
   }
 }
 
+bool ChildProcesses::WaitStopped(int process) const {
+  siginfo_t info = {};
+  // WNOWAIT: a child that has ended instead is still there for Wait().
+  return ::waitid(P_PID, children_[process].pid, &info,
+                  WSTOPPED | WEXITED | WNOWAIT) == 0 &&
+         info.si_code == CLD_STOPPED;
+}
+
+void ChildProcesses::Continue(int process) const {
+  TROUPE_CHECK(::kill(children_[process].pid, SIGCONT) == 0, "it is a child");
+}
+
 absl::Status ChildProcesses::Wait(int process) {
   Child& child = children_[process];
   std::string message;

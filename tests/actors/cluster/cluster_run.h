@@ -52,6 +52,11 @@ class ChildProcesses {
   ChildProcesses& operator=(const ChildProcesses&) = delete;
 
   pid_t pid(int process) const { return children_[process].pid; }
+  // Waits until a child has been stopped by SIGSTOP; returns whether it was. It
+  // may have stopped itself.
+  bool WaitStopped(int process) const;
+  // Continues a stopped child.
+  void Continue(int process) const;
   // Waits for a child; returns its job's status, or an error with the signal
   // that ended it.
   absl::Status Wait(int process);
