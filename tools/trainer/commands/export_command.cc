@@ -18,7 +18,7 @@
 namespace troupe::tools {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kExportHelp[] =
     R"(trainer export --checkpoint=DIR --out=FILE [--format=F] [--dtype=T]
 
 Writes the weights of a checkpoint, parameters and buffers, into one safetensors
@@ -58,7 +58,7 @@ int RunExport(const std::vector<std::string>& arguments,
 
 }  // namespace
 
-std::string ExportHelp() { return kHelp; }
+std::string ExportHelp() { return kExportHelp; }
 
 absl::StatusOr<ExportOptions> ParseExport(
     const std::vector<std::string>& arguments) {

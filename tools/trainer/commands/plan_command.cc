@@ -21,7 +21,7 @@
 namespace troupe::tools {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kPlanHelp[] =
     R"(trainer plan [--config=FILE] [options]
 
 Prints what a run would do: the mesh, the stages that the model is cut into, the
@@ -94,7 +94,7 @@ int RunPlan(const std::vector<std::string>& arguments,
 
 }  // namespace
 
-std::string PlanHelp() { return kHelp; }
+std::string PlanHelp() { return kPlanHelp; }
 
 absl::StatusOr<PlanRequest> ParsePlan(
     const std::vector<std::string>& arguments) {
