@@ -1,5 +1,7 @@
 #include "pipeline/action_rules.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/table_index.h"
@@ -147,57 +149,87 @@ constexpr ActionPartner kOfWeights[] = {
 // A gradient transfer belongs to a backward; in an evaluation, where it is a
 // mere credit (plan.cc), to a forward.
 constexpr ActionPartner kOfGradientTransfer[] = {
-    {kBeginsBackward, "has no backward", PartnerIn::kTraining},
-    {ActionKind::kForward, "has no forward", PartnerIn::kEvaluation}};
+    {kBeginsBackward, "has no backward", InTables::kTraining},
+    {ActionKind::kForward, "has no forward", InTables::kEvaluation}};
 constexpr ActionPartner kOfReduction[] = {
     {ActionKind::kUpdateBucket, "has no update"}};
 constexpr ActionPartner kOfUpdate[] = {
     {SignalKind::kBucketReduced, "has no reduction"}};
+
+// --- Groups. ---
+
+template <GroupId group>
+GroupId Always(const Action&) {
+  return group;
+}
 
 // --- The rows. ---
 
 using Kind = ActionKind;
 using Role = ActionRole;
 using Scope = ActionScope;
+using Tables = InTables;
 constexpr std::nullopt_t kNone = std::nullopt;
+constexpr auto kWorldGroup = Always<GroupId::kWorld>;
+constexpr auto kDpGroup = Always<GroupId::kDp>;
+constexpr auto kTieGroup = Always<GroupId::kTied>;
 
 // clang-format off
 constexpr ActionRule kRules[kActionKinds] = {
-    // kind, word, part, role, scope,
-    //   traits, group, gives, needs, partners
-    {Kind::kForward, "F", "", Role::kCompute, Scope::kMicroBatch,
-     kOfForward, kNone, kNone, NeedsOfForward, {}},
-    {Kind::kBackward, "B", "", Role::kCompute, Scope::kMicroBatch,
-     kBeginsBackward | kEndsBackward, kNone, kNone, NeedsOfBackward,
-     kForwardOnly},
-    {Kind::kBackwardInputs, "I", "", Role::kCompute, Scope::kMicroBatch,
-     kBeginsBackward, kNone, kNone, NeedsOfInputs, kOfInputs},
-    {Kind::kBackwardWeights, "W", "", Role::kCompute, Scope::kMicroBatch,
-     kEndsBackward, kNone, kNone, NeedsOfWeights, kOfWeights},
-    {Kind::kRecvActivation, "RA", "", Role::kReceive, Scope::kMicroBatch,
-     kOfForward, kNone, kNone, NeedsNothing, kForwardOnly},
-    {Kind::kSendActivation, "SA", "", Role::kSend, Scope::kMicroBatch,
-     kOfForward, kNone, kNone, NeedsOfSendActivation, kForwardOnly},
-    {Kind::kRecvGradient, "RG", "", Role::kReceive, Scope::kMicroBatch,
-     kNoTrait, kNone, kNone, NeedsNothing, kOfGradientTransfer},
-    {Kind::kSendGradient, "SG", "", Role::kSend, Scope::kMicroBatch,
-     kNoTrait, kNone, kNone, NeedsOfSendGradient, kOfGradientTransfer},
-    {Kind::kReduceLoss, "LR", "loss", Role::kCollective, Scope::kStep,
-     kNoTrait, GroupId::kWorld, SignalKind::kLossReduced, NeedsOfLoss, {}},
-    {Kind::kReduceFindings, "NR", "norms of gradients", Role::kCollective,
-     Scope::kStep,
-     kNoTrait, GroupId::kWorld, kNone, NeedsOfFindings, {}},
-    {Kind::kReduceTied, "TR", "tied bucket", Role::kCollective, Scope::kBucket,
-     kOfGradients, GroupId::kTied, kNone, NeedsOfTied, {}},
-    {Kind::kReduceBucket, "AR", "bucket", Role::kCollective, Scope::kBucket,
-     kOfGradients | kHasRounds, GroupId::kDp, SignalKind::kBucketReduced,
-     NeedsOfReduction, kOfReduction},
-    {Kind::kUpdateBucket, "UP", "", Role::kUpdate, Scope::kBucket,
-     kMakesParameters | kOfGradients, kNone, kNone, NeedsOfUpdate, kOfUpdate},
-    {Kind::kReduceUpdateBucket, "RU", "bucket", Role::kCollective,
-     Scope::kBucket,
-     kMakesParameters | kOfGradients, GroupId::kDp, SignalKind::kBucketReduced,
-     NeedsOfReduceUpdate, {}},
+    // kind, word, what it does, part,
+    //   role, scope, in, traits, group,
+    //   gives, needs, partners
+    {Kind::kForward, "F", "forward", "",
+     Role::kCompute, Scope::kMicroBatch, Tables::kAll, kOfForward, nullptr,
+     kNone, NeedsOfForward, {}},
+    {Kind::kBackward, "B", "backward", "",
+     Role::kCompute, Scope::kMicroBatch, Tables::kTraining,
+     kBeginsBackward | kEndsBackward, nullptr,
+     kNone, NeedsOfBackward, kForwardOnly},
+    {Kind::kBackwardInputs, "I", "gradients of inputs", "",
+     Role::kCompute, Scope::kMicroBatch, Tables::kTraining,
+     kBeginsBackward, nullptr,
+     kNone, NeedsOfInputs, kOfInputs},
+    {Kind::kBackwardWeights, "W", "gradients of weights", "",
+     Role::kCompute, Scope::kMicroBatch, Tables::kTraining,
+     kEndsBackward, nullptr,
+     kNone, NeedsOfWeights, kOfWeights},
+    {Kind::kRecvActivation, "RA", "takes an activation", "",
+     Role::kReceive, Scope::kMicroBatch, Tables::kAll, kOfForward, nullptr,
+     kNone, NeedsNothing, kForwardOnly},
+    {Kind::kSendActivation, "SA", "hands an activation over", "",
+     Role::kSend, Scope::kMicroBatch, Tables::kAll, kOfForward, nullptr,
+     kNone, NeedsOfSendActivation, kForwardOnly},
+    {Kind::kRecvGradient, "RG", "takes a gradient", "",
+     Role::kReceive, Scope::kMicroBatch, Tables::kAll, kNoTrait, nullptr,
+     kNone, NeedsNothing, kOfGradientTransfer},
+    {Kind::kSendGradient, "SG", "hands a gradient over", "",
+     Role::kSend, Scope::kMicroBatch, Tables::kAll, kNoTrait, nullptr,
+     kNone, NeedsOfSendGradient, kOfGradientTransfer},
+    {Kind::kReduceLoss, "LR", "all-reduce of the loss", "loss",
+     Role::kCollective, Scope::kStep, Tables::kTraining, kNoTrait, kWorldGroup,
+     SignalKind::kLossReduced, NeedsOfLoss, {}},
+    {Kind::kReduceFindings, "NR", "all-reduce of the gradients' norm",
+     "norms of gradients",
+     Role::kCollective, Scope::kStep, Tables::kTraining, kNoTrait, kWorldGroup,
+     kNone, NeedsOfFindings, {}},
+    {Kind::kReduceTied, "TR", "all-reduce over stages of bucket", "tied bucket",
+     Role::kCollective, Scope::kBucket, Tables::kTraining,
+     kOfGradients, kTieGroup,
+     kNone, NeedsOfTied, {}},
+    {Kind::kReduceBucket, "AR", "all-reduce of bucket", "bucket",
+     Role::kCollective, Scope::kBucket, Tables::kTraining,
+     kOfGradients | kHasRounds, kDpGroup,
+     SignalKind::kBucketReduced, NeedsOfReduction, kOfReduction},
+    {Kind::kUpdateBucket, "UP", "update of bucket", "",
+     Role::kUpdate, Scope::kBucket, Tables::kTraining,
+     kMakesParameters | kOfGradients, nullptr,
+     kNone, NeedsOfUpdate, kOfUpdate},
+    {Kind::kReduceUpdateBucket, "RU", "all-reduce and update of bucket",
+     "bucket",
+     Role::kCollective, Scope::kBucket, Tables::kTraining,
+     kMakesParameters | kOfGradients, kDpGroup,
+     SignalKind::kBucketReduced, NeedsOfReduceUpdate, {}},
 };
 // clang-format on
 
@@ -218,10 +250,19 @@ const ActionRule& RuleOf(ActionKind kind) {
 
 absl::Span<const ActionRule> ActionRules() { return kRules; }
 
-GroupId GroupOf(ActionKind kind) {
-  const std::optional<GroupId> group = RuleOf(kind).group;
-  TROUPE_CHECK(group.has_value(), "only a collective has a group");
-  return *group;
+GroupId GroupOf(const Action& action) {
+  const ActionRule& rule = RuleOf(action.kind);
+  TROUPE_CHECK(rule.group != nullptr, "only a collective has a group");
+  return rule.group(action);
+}
+
+int MakerOf(const TableIndex& index, int bucket, int chunk) {
+  int maker = -1;
+  for (const ActionRule& rule : kRules) {
+    if (!rule.Has(kMakesParameters)) continue;
+    maker = std::max(maker, index.Find(rule.kind, bucket, chunk));
+  }
+  return maker;
 }
 
 bool IsLastRound(const Action& action, const TableIndex& index) {

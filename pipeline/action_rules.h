@@ -4,8 +4,9 @@
 //
 //   const ActionRule& rule = RuleOf(ActionKind::kReduceBucket);
 //   rule.word;                            // "AR"
+//   rule.does;                            // "all-reduce of bucket"
 //   rule.role;                            // ActionRole::kCollective
-//   GroupOf(ActionKind::kReduceBucket);   // GroupId::kDp
+//   GroupOf(action);                      // GroupId::kDp
 //   SignalAtEnd(action, index);           // kBucketReduced, of its bucket
 //
 // All functions take constant time, except add_needs, whose calls for all
@@ -50,8 +51,9 @@ enum ActionTrait : unsigned {
   kHasRounds = 32,       // may take several collectives, one after the other
 };
 
-// Tables in which an action needs a partner.
-enum class PartnerIn { kAllTables, kTraining, kEvaluation };
+// Tables in which a kind may be, or an action needs a partner. A table with a
+// backward trains; one without is an evaluation.
+enum class InTables { kAll, kTraining, kEvaluation };
 
 // Another action that must be in the table for the same index and chunk.
 struct ActionPartner {
@@ -61,7 +63,7 @@ struct ActionPartner {
   std::variant<ActionKind, SignalKind, ActionTrait> action;
   // Words of the error about the action if the table has no such partner.
   absl::string_view missing;
-  PartnerIn in = PartnerIn::kAllTables;
+  InTables in = InTables::kAll;
 };
 
 // Inputs that an action's needs are derived from.
@@ -74,13 +76,19 @@ struct NeedSources {
 struct ActionRule {
   ActionKind kind;
   absl::string_view word;  // word in the text of a table
+  // Words for people about what it does. The number of its micro-batch or
+  // bucket is written behind them.
+  absl::string_view does;
   // Name of the data that a collective reduces, for errors and reports; empty
   // for other kinds. The number of a bucket is written behind it.
   absl::string_view part;
   ActionRole role;
   ActionScope scope;
-  unsigned traits;               // bits of ActionTrait
-  std::optional<GroupId> group;  // group of a collective; kTied: any tie
+  InTables in;      // tables that may have it
+  unsigned traits;  // bits of ActionTrait
+  // Returns the group of a collective; kTied: that of the bucket's tie. Null
+  // for other kinds.
+  GroupId (*group)(const Action& action);
   // Signal that is raised besides kDone when the action, or the last of its
   // rounds, has ended, with the action's index and chunk.
   std::optional<SignalKind> gives;
@@ -126,8 +134,18 @@ inline bool IsOfBucket(ActionKind kind) {
 inline bool ReducesBucket(ActionKind kind) {
   return RuleOf(kind).gives == SignalKind::kBucketReduced;
 }
-// Returns the group of a collective. `kind` must be one.
-GroupId GroupOf(ActionKind kind);
+// Returns whether a table with backwards (`trains`), or one without, may have
+// actions of the kind.
+inline bool MayBeIn(ActionKind kind, bool trains) {
+  return RuleOf(kind).in !=
+         (trains ? InTables::kEvaluation : InTables::kTraining);
+}
+// Returns the group of a collective. `action` must be one.
+GroupId GroupOf(const Action& action);
+
+// Returns the position of the action after which the bucket has its new
+// parameters, in the table of `index`; -1: it has none.
+int MakerOf(const TableIndex& index, int bucket, int chunk);
 
 // Returns the signal that the end of the action, with all of its rounds, raises
 // besides kDone, if any.

@@ -1,7 +1,7 @@
 // Identifies the ranks that take part in a collective: all ranks of the job,
 // those along one axis of the mesh, or those whose stages share parameters.
 //
-//   GroupId group = GroupOf(ActionKind::kReduceBucket);   // GroupId::kDp
+//   GroupId group = GroupOf(action);   // GroupId::kDp for an AR
 //   if (group != GroupId::kWorld) mesh.Group(rank, AxisOf(group));
 //
 // An axis is identified by its number (pipeline/mesh.h). tp, dp and pp have the

@@ -251,21 +251,33 @@ absl::Status CheckRounds(const Plan& plan, const StepTable& table) {
   return absl::OkStatus();
 }
 
+// Checks that each chunk has the actions of all its buckets; in an evaluation
+// it may have none.
+absl::Status CheckBucketCounts(const StepTable& table,
+                               const std::vector<int>& buckets, bool trains) {
+  const std::vector<int> counts = table.bucket_counts();
+  for (std::size_t chunk = 0; chunk < counts.size(); ++chunk) {
+    const bool none = !trains && counts[chunk] == 0;
+    if (none || counts[chunk] == buckets[chunk]) continue;
+    return absl::InvalidArgumentError("has other buckets than its stages");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
-                        int micro_batches, const std::vector<int>& buckets) {
+                        bool trains, const std::vector<int>& buckets) {
   TROUPE_RETURN_IF_ERROR(Validate(table));
   const int chunks = static_cast<int>(buckets.size());
   if (table.chunks() != chunks) {
     return absl::InvalidArgumentError(
         absl::StrCat("has ", table.chunks(), " chunk(s), its ranks ", chunks));
   }
+  const int micro_batches = trains ? plan.micro_batches : 1;
   if (table.micro_batches() != micro_batches) {
     return absl::InvalidArgumentError(absl::StrCat(
         "has ", table.micro_batches(), " micro-batches, not ", micro_batches));
   }
-  if (table.bucket_counts() != buckets) {
-    return absl::InvalidArgumentError("has other buckets than its stages");
-  }
+  TROUPE_RETURN_IF_ERROR(CheckBucketCounts(table, buckets, trains));
   ReductionOptions options;
   options.update_needs_all_buckets = plan.update_needs_all_buckets;
   if (!(WithNeeds(table, options) == table)) {
@@ -290,12 +302,11 @@ absl::Status CheckRank(const Plan& plan, int pp) {
   }
   TROUPE_RETURN_IF_ERROR(
       In(absl::StrCat(field, ".train"),
-         CheckTable(plan, pp, rank.train, plan.micro_batches, buckets)));
+         CheckTable(plan, pp, rank.train, /*trains=*/true, buckets)));
   TROUPE_RETURN_IF_ERROR(
       In(absl::StrCat(field, ".train"), CheckTied(buckets, tied, rank.train)));
-  return In(
-      absl::StrCat(field, ".evaluate"),
-      CheckTable(plan, pp, rank.evaluate, 1, std::vector<int>(buckets.size())));
+  return In(absl::StrCat(field, ".evaluate"),
+            CheckTable(plan, pp, rank.evaluate, /*trains=*/false, buckets));
 }
 
 absl::Status CheckAlgorithms(const nn::ChoicesByDevice& algorithms) {

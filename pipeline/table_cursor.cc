@@ -32,18 +32,18 @@ void TableCursor::FindRoles() {
   std::vector<GroupId> groups;
   std::vector<int> last;  // per group: last collective so far
   for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
-    const ActionKind kind = table_.actions[i].kind;
-    const ActionRole role = RuleOf(kind).role;
+    const Action& action = table_.actions[i];
+    const ActionRole role = RuleOf(action.kind).role;
     roles_.push_back({role == ActionRole::kCompute,
                       role == ActionRole::kReceive,
                       role == ActionRole::kUpdate});
     updates_ += roles_.back().update;
     if (role != ActionRole::kCollective) continue;
-    const auto found = std::find(groups.begin(), groups.end(), GroupOf(kind));
+    const auto found = std::find(groups.begin(), groups.end(), GroupOf(action));
     const int group = static_cast<int>(found - groups.begin());
     roles_[i].group = group;
     if (found == groups.end()) {
-      groups.push_back(GroupOf(kind));
+      groups.push_back(GroupOf(action));
       first_heads_.push_back(i);
       last.push_back(i);
     } else {

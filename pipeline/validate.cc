@@ -41,6 +41,7 @@ class Validator {
     for (int chunk = 0; chunk < chunks_; ++chunk) {
       TROUPE_RETURN_IF_ERROR(CheckMicroBatches(chunk));
     }
+    TROUPE_RETURN_IF_ERROR(CheckKinds());
     for (int chunk = 0; chunk < chunks_; ++chunk) {
       TROUPE_RETURN_IF_ERROR(CheckBuckets(chunk));
     }
@@ -132,7 +133,7 @@ class Validator {
       }
       for (const ActionPartner& partner : RuleOf(action.kind).partners) {
         if (partner.in ==
-            (trains_ ? PartnerIn::kEvaluation : PartnerIn::kTraining)) {
+            (trains_ ? InTables::kEvaluation : InTables::kTraining)) {
           continue;
         }
         if (!HasPartner(action, partner)) {
@@ -173,7 +174,22 @@ class Validator {
                      " micro-batches where chunk 0 has ", micro_batches_));
   }
 
+  // Checks that the kinds of actions are those of a training, or those of an
+  // evaluation.
+  absl::Status CheckKinds() const {
+    for (const Action& action : table_.actions) {
+      if (MayBeIn(action.kind, trains_)) continue;
+      return Bad(action, trains_ ? "is for evaluations, and the table has a "
+                                   "backward; remove it"
+                                 : "is for training, and the table has no "
+                                   "backward; remove it, or add one");
+    }
+    return absl::OkStatus();
+  }
+
+  // Checks that each bucket is reduced once. In an evaluation nothing is.
   absl::Status CheckBuckets(int chunk) const {
+    if (!trains_) return absl::OkStatus();
     for (int k = 0; k < buckets_[chunk]; ++k) {
       const absl::InlinedVector<const ActionRule*, 2> reductions =
           KindsAt(k, chunk, [](const ActionRule& rule) {

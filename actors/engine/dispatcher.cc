@@ -182,10 +182,9 @@ void Dispatcher::BucketReleased(int chunk, int bucket) {
 absl::Status Dispatcher::AwaitUpdate(int chunk, int bucket) {
   parts_.events.AwaitUpdate(chunk, bucket);
   if (!has_earlier()) return absl::OkStatus();
-  const int update =
-      earlier_->index.Find(pipeline::ActionKind::kUpdateBucket, bucket, chunk);
-  while (has_earlier() && !earlier_->IsDone(update)) {
-    TROUPE_ASSIGN_OR_RETURN(const bool ran, AdvanceEarlier(update));
+  const int maker = pipeline::MakerOf(earlier_->index, bucket, chunk);
+  while (has_earlier() && !earlier_->IsDone(maker)) {
+    TROUPE_ASSIGN_OR_RETURN(const bool ran, AdvanceEarlier(maker));
     if (!ran) parts_.wait.AwaitNews();
   }
   return absl::OkStatus();

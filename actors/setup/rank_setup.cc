@@ -32,7 +32,7 @@ int InFlightMax(const pipeline::Plan& plan) {
     std::map<pipeline::GroupId, int> counts;
     for (const pipeline::Action& action : rank.train.actions) {
       if (!pipeline::IsCollective(action.kind)) continue;
-      most = std::max(most, ++counts[pipeline::GroupOf(action.kind)]);
+      most = std::max(most, ++counts[pipeline::GroupOf(action)]);
     }
   }
   int in_flight = FabricGroupOptions().in_flight_max;

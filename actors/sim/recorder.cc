@@ -58,7 +58,7 @@ class Checker {
                      "ready before all its gradients are complete");
       case TraceKind::kCollective:
         if (begin) launches_[event.rank].push_back(Launch(event));
-        if (pipeline::GroupOf(event.action) == pipeline::GroupId::kTied) {
+        if (pipeline::GroupOf(ActionOf(event)) == pipeline::GroupId::kTied) {
           return SeeTied(event, life);
         }
         return pipeline::ReducesBucket(event.action) ? SeeReduction(event, life)
@@ -110,6 +110,11 @@ class Checker {
   static absl::Status Check(const TraceEvent& event, bool holds,
                             absl::string_view what) {
     return holds ? absl::OkStatus() : Broken(event, what);
+  }
+
+  // Returns the collective that the event is about.
+  static pipeline::Action ActionOf(const TraceEvent& event) {
+    return {event.action, std::max(event.bucket, 0), {}, event.chunk};
   }
 
   static std::string Launch(const TraceEvent& event) {

@@ -29,7 +29,7 @@ std::vector<std::string> PartsOf(const RankContext& context, GroupId group) {
   std::vector<std::string> parts;
   for (const pipeline::Action& action : table.actions) {
     if (!pipeline::IsCollective(action.kind) ||
-        pipeline::GroupOf(action.kind) != group) {
+        pipeline::GroupOf(action) != group) {
       continue;
     }
     parts.push_back(pipeline::PartOf(action, chunks));

@@ -229,7 +229,8 @@ class Simulator {
     Rank& rank = ranks_[r];
     const Action& action = ActionOf(r, id);
     const ActionRule& rule = RuleOf(action.kind);
-    if (rule.group == GroupId::kWorld) {
+    if (rule.role == ActionRole::kCollective &&
+        GroupOf(action) == GroupId::kWorld) {
       // It ends when all ranks have started it.
       rank.started |= BitOf(action.kind);
       return absl::OkStatus();

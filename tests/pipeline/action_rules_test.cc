@@ -120,7 +120,7 @@ TEST(ActionRulesTest, WordsAreUniqueCapitals) {
 TEST(ActionRulesTest, OnlyCollectivesHaveAGroupAndAPart) {
   for (const ActionRule& rule : ActionRules()) {
     const bool collective = rule.role == ActionRole::kCollective;
-    EXPECT_EQ(rule.group.has_value(), collective) << rule.word;
+    EXPECT_EQ(rule.group != nullptr, collective) << rule.word;
     EXPECT_EQ(!rule.part.empty(), collective) << rule.word;
     EXPECT_TRUE(collective || !rule.gives.has_value()) << rule.word;
   }
@@ -144,6 +144,31 @@ TEST(ActionRulesTest, ABucketIsReducedAtTheEndOfItsLastRound) {
     absl::StrAppend(&given, action.ToString(), signal ? "! " : " ");
   }
   EXPECT_EQ(given, "F0 LR! B0 AR0 AR0.1! UP0 AR1 AR1.1! UP1 ");
+}
+
+TEST(ActionRulesTest, AnEvaluationHasForwardsAndTheirMessages) {
+  std::string words;
+  for (const ActionRule& rule : ActionRules()) {
+    EXPECT_TRUE(MayBeIn(rule.kind, /*trains=*/true)) << rule.word;
+    if (MayBeIn(rule.kind, /*trains=*/false)) {
+      absl::StrAppend(&words, rule.word, " ");
+    }
+  }
+  EXPECT_EQ(words, "F RA SA RG SG ");
+}
+
+TEST(ActionRulesTest, ABucketHasItsNewParametersAfterItsMaker) {
+  const StepTable table =
+      ParseTable("0F0 1F0 1B0 0B0 LR 1AR0 1UP0 0AR0 0UP0 0RU1").value();
+  const TableIndex index(table);
+  const auto maker = [&](int bucket, int chunk) {
+    const int id = MakerOf(index, bucket, chunk);
+    return id < 0 ? "none" : table.actions[id].ToString(/*chunks=*/2);
+  };
+  EXPECT_EQ(maker(0, /*chunk=*/0), "0UP0");
+  EXPECT_EQ(maker(0, /*chunk=*/1), "1UP0");
+  EXPECT_EQ(maker(1, /*chunk=*/0), "0RU1");
+  EXPECT_EQ(maker(1, /*chunk=*/1), "none");
 }
 
 TEST(ActionRulesTest, GradientsGoFromTheirSumsToTheUpdate) {

@@ -29,7 +29,7 @@ class Search {
       std::vector<bool> has_peers;
       for (const Action& action : tables[r].actions) {
         has_peers.push_back(IsCollective(action.kind) &&
-                            mesh.Group(rank, GroupOf(action.kind)).size() > 1);
+                            mesh.Group(rank, GroupOf(action)).size() > 1);
       }
       ranks_.emplace_back(tables[r], bounds[r], std::move(has_peers));
       partners_.emplace_back(tables[r].actions.size());
@@ -80,7 +80,7 @@ class Search {
            {},
            from.chunk});
     } else if (IsCollective(action.kind)) {
-      for (int other : mesh.Group(r, GroupOf(action.kind))) {
+      for (int other : mesh.Group(r, GroupOf(action))) {
         AddPartner(r, id, other, action);
       }
     } else {

@@ -195,7 +195,7 @@ const char* RankStates::WrongStart(const State& state, int id) const {
     if ((state.started & Bit(before)) != 0 || before == id) continue;
     if (IsCollective(action.kind)
             ? before < id && IsCollective(other.kind) &&
-                  GroupOf(other.kind) == GroupOf(action.kind)
+                  GroupOf(other) == GroupOf(action)
             : other.kind == action.kind && other.chunk == action.chunk &&
                   other.index < action.index) {
       return "overtakes one of its kind";

@@ -125,10 +125,11 @@ TEST(TableCursorTest, CollectivesOfOtherGroupsDoNotWait) {
 }
 
 TEST(TableCursorTest, CollectivesNameTheirGroup) {
-  EXPECT_EQ(GroupOf(ActionKind::kReduceLoss), GroupId::kWorld);
-  EXPECT_EQ(GroupOf(ActionKind::kReduceBucket), GroupId::kDp);
-  EXPECT_EQ(GroupOf(ActionKind::kReduceUpdateBucket), GroupId::kDp);
-  EXPECT_DEATH(GroupOf(ActionKind::kForward), "only a collective has a group");
+  EXPECT_EQ(GroupOf({ActionKind::kReduceLoss}), GroupId::kWorld);
+  EXPECT_EQ(GroupOf({ActionKind::kReduceBucket}), GroupId::kDp);
+  EXPECT_EQ(GroupOf({ActionKind::kReduceUpdateBucket}), GroupId::kDp);
+  EXPECT_DEATH(GroupOf({ActionKind::kForward}),
+               "only a collective has a group");
 }
 
 TEST(TableCursorTest, AnUpdateNeedsSumDivisorAndTheLastReader) {

@@ -188,7 +188,7 @@ class Simulator {
   std::vector<int> LaunchedIn(int r, GroupId group) const {
     std::vector<int> launched;
     for (int id : ranks_[r].launched) {
-      if (GroupOf(ActionOf(r, id).kind) == group) launched.push_back(id);
+      if (GroupOf(ActionOf(r, id)) == group) launched.push_back(id);
     }
     return launched;
   }
@@ -196,7 +196,7 @@ class Simulator {
   // Compares the rank's newest collective with those of its group's ranks.
   void CheckOrder(int r) {
     const Action& mine = ActionOf(r, ranks_[r].launched.back());
-    const GroupId group = GroupOf(mine.kind);
+    const GroupId group = GroupOf(mine);
     const std::size_t place = LaunchedIn(r, group).size() - 1;
     for (int other : mesh_.Group(r, group)) {
       const std::vector<int> launched = LaunchedIn(other, group);
@@ -214,7 +214,7 @@ class Simulator {
   bool MayFinish(int r, int i) const {
     if (ranks_[r].finished[i]) return false;
     const Action& action = ActionOf(r, ranks_[r].launched[i]);
-    for (int other : mesh_.Group(r, GroupOf(action.kind))) {
+    for (int other : mesh_.Group(r, GroupOf(action))) {
       const std::vector<int>& theirs = ranks_[other].launched;
       if (std::none_of(theirs.begin(), theirs.end(), [&](int id) {
             return IsSame(ActionOf(other, id), action);

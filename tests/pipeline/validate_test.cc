@@ -91,6 +91,18 @@ TEST(ValidateTest, MicroBatches) {
             "schedule: F0 has two backwards, whole and split; remove one");
 }
 
+TEST(ValidateTest, AnEvaluationReducesAndUpdatesNothing) {
+  EXPECT_EQ(Wrong("F0 LR"),
+            "schedule: LR is for training, and the table has no backward; "
+            "remove it, or add one");
+  EXPECT_EQ(Wrong("F0 AR0 UP0"),
+            "schedule: AR0 is for training, and the table has no backward; "
+            "remove it, or add one");
+  EXPECT_EQ(Wrong("RA0 F0 TR0"),
+            "schedule: TR0 is for training, and the table has no backward; "
+            "remove it, or add one");
+}
+
 TEST(ValidateTest, ABucketIsLeftOut) {
   EXPECT_EQ(Wrong("F0 LR B0 AR1 UP1"),
             "schedule: bucket 0 of 2 is never reduced; add an AR or RU for it");
@@ -148,9 +160,6 @@ TEST(ValidateTest, NeedsThatNothingGives) {
   EXPECT_EQ(Wrong("F0 B0 AR0 UP0"),
             "schedule: these actions can never run: UP0; move or add what they "
             "wait for");
-  EXPECT_EQ(Wrong("F0 LR AR0 UP0"),
-            "schedule: these actions can never run: AR0 UP0; move or add what "
-            "they wait for");
   EXPECT_EQ(Wrong("F0 B0 RU0"),
             "schedule: these actions can never run: RU0; move or add what they "
             "wait for");

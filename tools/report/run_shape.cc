@@ -7,30 +7,31 @@
 
 namespace troupe::tools {
 
-using pipeline::ActionKind;
+std::optional<bool> PassesForward(pipeline::ActionKind kind) {
+  const bool forward = pipeline::IsOfForward(kind);
+  const bool passes = pipeline::IsReceive(kind) || pipeline::IsSend(kind) ||
+                      forward || pipeline::BeginsBackward(kind);
+  return passes ? std::make_optional(forward) : std::nullopt;
+}
 
 std::optional<RunShape::Source> RunShape::InputOf(const Bar& bar) const {
   if (bar.track != BarTrack::kCompute || bar.is_graph) return std::nullopt;
-  const bool forward = bar.kind == ActionKind::kForward ||
-                       bar.kind == ActionKind::kRecvActivation;
-  if (!forward && bar.kind != ActionKind::kBackward &&
-      bar.kind != ActionKind::kBackwardInputs &&
-      bar.kind != ActionKind::kRecvGradient) {
-    return std::nullopt;
-  }
-  const int from = StageOf(bar) + (forward ? -1 : 1);
+  const std::optional<bool> forward = PassesForward(bar.kind);
+  if (!forward.has_value() || pipeline::IsSend(bar.kind)) return std::nullopt;
+  const int from = StageOf(bar) + (*forward ? -1 : 1);
   if (from < 0 || from >= stages()) return std::nullopt;
   Source source;
   source.rank =
       plan_.mesh.RankWith(bar.rank, pipeline::kPpAxis, placement_[from].pp);
   source.chunk = placement_[from].chunk;
-  source.forward = forward;
+  source.forward = *forward;
   return source;
 }
 
 std::vector<Bar> RunShape::PartsOf(const Bar& collective) const {
   std::vector<Bar> parts;
-  const pipeline::GroupId group = pipeline::GroupOf(collective.kind);
+  const pipeline::GroupId group = pipeline::GroupOf(
+      {collective.kind, collective.index, {}, collective.chunk});
   if (!pipeline::IsTied(group)) {
     for (const int rank : plan_.mesh.Group(collective.rank, group)) {
       parts.push_back(collective);

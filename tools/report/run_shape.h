@@ -20,6 +20,10 @@
 
 namespace troupe::tools {
 
+// Returns whether the action computes or carries activations that pass from
+// stage to stage (true), or gradients that do (false); none for other actions.
+std::optional<bool> PassesForward(pipeline::ActionKind kind);
+
 class RunShape {
  public:
   explicit RunShape(const pipeline::Plan& plan)

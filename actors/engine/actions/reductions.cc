@@ -15,13 +15,14 @@ absl::StatusOr<StepAction::Progress> CollectiveAction::Begin(
   const Action& action = step.ActionAt(id);
   step.trace->Begin(action);
   TROUPE_ASSIGN_OR_RETURN(std::optional<comm::Collective> collective,
-                          Make(action, step));
+                          Make(action, step, dispatcher));
   if (collective.has_value()) {
     // The bucket that the backward completes last is read first by the next
     // forward.
     if (parts_.overlaps_steps) collective->priority = id;
-    const absl::StatusOr<bool> done = parts_.reducer.Start(
-        id, pipeline::GroupOf(action.kind), *collective, Ready(action, step));
+    const absl::StatusOr<bool> done =
+        parts_.reducer.Start(id, pipeline::GroupOf(action), *collective,
+                             Ready(action, step, dispatcher));
     if (!done.ok()) return CollectiveError(step, id, done.status());
     if (!*done) return Progress::kPending;
   }
@@ -32,12 +33,12 @@ absl::StatusOr<StepAction::Progress> CollectiveAction::Begin(
 // --- LR ---
 
 absl::StatusOr<std::optional<comm::Collective>> ReduceLossAction::Make(
-    const Action&, StepInFlight& step) {
+    const Action&, StepInFlight& step, Dispatcher&) {
   return step.loss->Sum();
 }
 
-base::Event ReduceLossAction::Ready(const Action&,
-                                    const StepInFlight& step) const {
+base::Event ReduceLossAction::Ready(const Action&, const StepInFlight& step,
+                                    const Dispatcher&) const {
   return step.loss->ready();
 }
 
@@ -51,7 +52,7 @@ absl::Status ReduceLossAction::End(int, StepInFlight& step, Dispatcher&,
 // --- NR ---
 
 absl::StatusOr<std::optional<comm::Collective>> ReduceFindingsAction::Make(
-    const Action&, StepInFlight& step) {
+    const Action&, StepInFlight& step, Dispatcher&) {
   TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
   // All replicas have the same findings, so only the first one adds its own.
   const bool adds = parts_.setup.plan->mesh.CoordOf(parts_.setup.rank,
@@ -60,8 +61,8 @@ absl::StatusOr<std::optional<comm::Collective>> ReduceFindingsAction::Make(
   return std::make_optional(std::move(sum));
 }
 
-base::Event ReduceFindingsAction::Ready(const Action&,
-                                        const StepInFlight& step) const {
+base::Event ReduceFindingsAction::Ready(const Action&, const StepInFlight& step,
+                                        const Dispatcher&) const {
   return step.loss->found_ready();
 }
 
@@ -74,15 +75,15 @@ absl::Status ReduceFindingsAction::End(int, StepInFlight& step, Dispatcher&,
 // --- AR ---
 
 absl::StatusOr<std::optional<comm::Collective>> ReduceBucketAction::Make(
-    const Action& action, StepInFlight&) {
+    const Action& action, StepInFlight&, Dispatcher&) {
   const ChunkParameters& parameters = parts_.ParametersOf(action);
   // A backward may have updated the bucket already.
   if (parameters.IsUpdated(action.index)) return std::nullopt;
   return parameters.Reduce(action.index, action.round);
 }
 
-base::Event ReduceBucketAction::Ready(const Action& action,
-                                      const StepInFlight&) const {
+base::Event ReduceBucketAction::Ready(const Action& action, const StepInFlight&,
+                                      const Dispatcher&) const {
   return parts_.events.Ready(action.chunk, action.index);
 }
 
@@ -120,7 +121,7 @@ absl::Status ReduceBucketAction::EndRound(const Action& action, bool last,
 // --- RU ---
 
 absl::StatusOr<std::optional<comm::Collective>> ReduceUpdateAction::Make(
-    const Action& action, StepInFlight&) {
+    const Action& action, StepInFlight&, Dispatcher&) {
   return parts_.ParametersOf(action).ReduceUpdate(action.index);
 }
 

@@ -26,12 +26,15 @@ class CollectiveAction : public StepAction {
                                  Dispatcher& dispatcher) final;
 
  protected:
-  // Returns the collective; none if nothing is left to do.
+  // Returns the collective; none if nothing is left to do. What it needs of an
+  // earlier step it asks the dispatcher for (Dispatcher::FinishEarlier).
   virtual absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step) = 0;
+      const pipeline::Action& action, StepInFlight& step,
+      Dispatcher& dispatcher) = 0;
   // Returns the event after which the collective's range may be read.
   virtual base::Event Ready(const pipeline::Action& action,
-                            const StepInFlight& step) const = 0;
+                            const StepInFlight& step,
+                            const Dispatcher& dispatcher) const = 0;
 
   const EngineParts& parts_;
 };
@@ -45,9 +48,10 @@ class ReduceLossAction : public CollectiveAction {
 
  protected:
   absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step) override;
-  base::Event Ready(const pipeline::Action& action,
-                    const StepInFlight& step) const override;
+      const pipeline::Action& action, StepInFlight& step,
+      Dispatcher& dispatcher) override;
+  base::Event Ready(const pipeline::Action& action, const StepInFlight& step,
+                    const Dispatcher& dispatcher) const override;
 };
 
 // NR: sums the findings in all gradients (findings.h) over the stages.
@@ -59,9 +63,10 @@ class ReduceFindingsAction : public CollectiveAction {
 
  protected:
   absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step) override;
-  base::Event Ready(const pipeline::Action& action,
-                    const StepInFlight& step) const override;
+      const pipeline::Action& action, StepInFlight& step,
+      Dispatcher& dispatcher) override;
+  base::Event Ready(const pipeline::Action& action, const StepInFlight& step,
+                    const Dispatcher& dispatcher) const override;
 };
 
 // AR: reduces the gradients of a bucket over the replicas, as the bucket's
@@ -74,9 +79,10 @@ class ReduceBucketAction : public CollectiveAction {
 
  protected:
   absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step) override;
-  base::Event Ready(const pipeline::Action& action,
-                    const StepInFlight& step) const override;
+      const pipeline::Action& action, StepInFlight& step,
+      Dispatcher& dispatcher) override;
+  base::Event Ready(const pipeline::Action& action, const StepInFlight& step,
+                    const Dispatcher& dispatcher) const override;
 
  private:
   // Begins the next round, or ends the reduction after its `last` one.
@@ -93,7 +99,8 @@ class ReduceUpdateAction : public ReduceBucketAction {
 
  protected:
   absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step) override;
+      const pipeline::Action& action, StepInFlight& step,
+      Dispatcher& dispatcher) override;
 };
 
 }  // namespace troupe::actors
