@@ -5,26 +5,10 @@
 #include <optional>
 #include <tuple>
 
+#include "pipeline/action_rules.h"
+
 namespace troupe::tools {
 namespace {
-
-using pipeline::ActionKind;
-
-// Returns whether the action computes or sends an activation (true) or a
-// gradient (false) that another stage may wait for; none for other actions.
-std::optional<bool> MakesForward(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::kForward:
-    case ActionKind::kSendActivation:
-      return true;
-    case ActionKind::kBackward:
-    case ActionKind::kBackwardInputs:
-    case ActionKind::kSendGradient:
-      return false;
-    default:
-      return std::nullopt;
-  }
-}
 
 class PathFinder {
  public:
@@ -79,8 +63,9 @@ class PathFinder {
   void AddToLine(const Bar& bar) {
     std::vector<Bar>& line = lines_[bar.rank];
     if (!line.empty() && bar.begin < line.back().end) return;
-    const std::optional<bool> forward = MakesForward(bar.kind);
-    if (bar.track == BarTrack::kCompute && !bar.is_graph && forward) {
+    const std::optional<bool> forward = PassesForward(bar.kind);
+    if (bar.track == BarTrack::kCompute && !bar.is_graph && forward &&
+        !pipeline::IsReceive(bar.kind)) {
       makers_[{bar.rank, bar.chunk, bar.index, *forward}] = line.size();
     }
     line.push_back(bar);
@@ -123,7 +108,7 @@ class PathFinder {
         consider(lines_[input->rank][maker->second]);
       }
     }
-    if (bar.kind == ActionKind::kUpdateBucket) {
+    if (pipeline::RuleOf(bar.kind).role == pipeline::ActionRole::kUpdate) {
       const auto comm = comm_.find(bar.rank);
       if (comm != comm_.end()) {
         for (const Bar& collective : comm->second) {

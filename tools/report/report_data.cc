@@ -76,6 +76,7 @@ class PageBuilder {
   absl::StatusOr<Json> Build() {
     page_["title"] = absl::StrCat(run_.facts.model, " on ", run_.facts.data);
     page_["notes"] = run_.notes;
+    page_["words"] = ActionWords();
     page_["span_kinds"] = SpanKindNames();
     AddRankNames();
     AddSteps();

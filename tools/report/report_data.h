@@ -7,6 +7,7 @@
 // began.
 //
 //     {"title": .., "facts": [[name, value], ..], "notes": [..],
+//      "words": {word: [what it does, colour, what its index counts], ..},
 //      "span_kinds": [..], "rank_names": [..],
 //      "steps": [{"step", "length", "ranks": [{"compute": [[word, chunk, index,
 //        begin, end], ..], "comm": [[.., launched], ..], "others": [[.., step],

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/action_rules.h"
 #include "tools/report/critical_path.h"
 
 namespace troupe::tools {
@@ -16,15 +17,43 @@ using Json = nlohmann::json;
 // Rounds to hundredths of a microsecond, which keeps the JSON short.
 double Rounded(double micros) { return std::round(micros * 100) / 100; }
 
-// Returns an action's name in tables without its index: "F", "AR".
+using pipeline::ActionRole;
+
 std::string WordOf(pipeline::ActionKind kind) {
-  std::string word = pipeline::Action{kind, 0, {}}.ToString();
-  if (word.back() == '0') word.pop_back();
-  return word;
+  return std::string(pipeline::RuleOf(kind).word);
 }
 
 std::string WordOf(const Bar& bar) {
   return bar.is_graph ? "graph" : WordOf(bar.kind);
+}
+
+const char* ColorOf(const pipeline::ActionRule& rule) {
+  switch (rule.role) {
+    case ActionRole::kCompute:
+      if (rule.Has(pipeline::kOfForward)) return "forward";
+      if (!rule.Has(pipeline::kBeginsBackward)) return "weights";
+      return rule.Has(pipeline::kEndsBackward) ? "backward" : "inputs";
+    case ActionRole::kReceive:
+    case ActionRole::kSend:
+      return "transfer";
+    case ActionRole::kCollective:
+      return "comm";
+    case ActionRole::kUpdate:
+      return "update";
+  }
+  return "";
+}
+
+const char* CountedBy(pipeline::ActionScope scope) {
+  switch (scope) {
+    case pipeline::ActionScope::kStep:
+      return "step";
+    case pipeline::ActionScope::kMicroBatch:
+      return "micro-batch";
+    case pipeline::ActionScope::kBucket:
+      return "bucket";
+  }
+  return "";
 }
 
 Json BarJson(const Bar& bar, double origin) {
@@ -128,6 +157,15 @@ Json PlannedJson(const PlannedStep& planned) {
   return {{"name", planned.costs},     {"length", Rounded(step.seconds)},
           {"idle", step.bubble},       {"rank_names", std::move(names)},
           {"ranks", std::move(ranks)}, {"path", std::move(path)}};
+}
+
+Json ActionWords() {
+  Json words = Json::object();
+  for (const pipeline::ActionRule& rule : pipeline::ActionRules()) {
+    words[std::string(rule.word)] = {std::string(rule.does), ColorOf(rule),
+                                     CountedBy(rule.scope)};
+  }
+  return words;
 }
 
 Json SpanKindNames() {

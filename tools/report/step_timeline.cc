@@ -4,27 +4,27 @@
 #include <set>
 #include <utility>
 
-#include "pipeline/table_cursor.h"
+#include "pipeline/action_rules.h"
 
 namespace troupe::tools {
 namespace {
 
-using pipeline::ActionKind;
+using pipeline::ActionRole;
 
 SpanKind SpanKindOf(const Bar& bar) {
   if (bar.is_graph) return SpanKind::kGraph;
-  switch (bar.kind) {
-    case ActionKind::kForward:
-      return SpanKind::kForward;
-    case ActionKind::kBackward:
-    case ActionKind::kBackwardInputs:
-    case ActionKind::kBackwardWeights:
-      return SpanKind::kBackward;
-    case ActionKind::kUpdateBucket:
+  switch (pipeline::RuleOf(bar.kind).role) {
+    case ActionRole::kCompute:
+      return pipeline::IsOfForward(bar.kind) ? SpanKind::kForward
+                                             : SpanKind::kBackward;
+    case ActionRole::kUpdate:
       return SpanKind::kUpdate;
-    default:
-      return SpanKind::kTransfer;
+    case ActionRole::kReceive:
+    case ActionRole::kSend:
+    case ActionRole::kCollective:
+      break;
   }
+  return SpanKind::kTransfer;
 }
 
 // Appends a span, or extends the last one if it is of the same kind and ends at
@@ -234,19 +234,19 @@ SpanKind RunTimeline::CauseOf(int rank, std::int64_t step, const Bar* next,
     return any(ranks_[rank].comm) ? SpanKind::kWaitPeers : SpanKind::kWaitEnd;
   }
   if (next->is_graph) return SpanKind::kWaitOther;
-  if (next->kind == ActionKind::kUpdateBucket ||
-      next->track == BarTrack::kComm) {
+  const ActionRole role = pipeline::RuleOf(next->kind).role;
+  if (role == ActionRole::kUpdate || next->track == BarTrack::kComm) {
     return any(ranks_[rank].comm) ? SpanKind::kWaitPeers : SpanKind::kWaitOther;
   }
-  if (next->kind == ActionKind::kRecvActivation) {
-    return SpanKind::kWaitActivation;
+  const bool forward = pipeline::IsOfForward(next->kind);
+  if (role == ActionRole::kReceive) {
+    return forward ? SpanKind::kWaitActivation : SpanKind::kWaitGradient;
   }
-  if (next->kind == ActionKind::kRecvGradient) return SpanKind::kWaitGradient;
   if (const auto input = shape_.InputOf(*next)) {
     return input->forward ? SpanKind::kWaitActivation : SpanKind::kWaitGradient;
   }
   const bool loads =
-      next->kind == ActionKind::kForward && any(ranks_[rank].loads);
+      role == ActionRole::kCompute && forward && any(ranks_[rank].loads);
   return loads ? SpanKind::kWaitData : SpanKind::kWaitOther;
 }
 

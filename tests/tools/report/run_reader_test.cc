@@ -8,11 +8,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/plan_json.h"
 #include "tests/base/fresh_path.h"
 #include "tests/tools/report/made_run.h"
 #include "tools/report/report_data.h"
 #include "tools/report/report_page.h"
+#include "tools/report/step_json.h"
 
 namespace troupe::tools {
 namespace {
@@ -179,6 +181,28 @@ TEST_F(RunReaderTest, NoNameGetsOutOfThePage) {
   EXPECT_NE(page.find("\\u003c/script\\u003e"), std::string::npos);
   EXPECT_EQ(page.find("{{"), std::string::npos);
   EXPECT_EQ(page.find("http"), page.find("http-equiv"));
+}
+
+TEST(ReportPageTest, NamesAndColorsOfActionsFollowFromTheirRows) {
+  const nlohmann::json words = ActionWords();
+  EXPECT_EQ(words.size(), pipeline::ActionRules().size());
+  EXPECT_EQ(words["F"].dump(), R"(["forward","forward","micro-batch"])");
+  EXPECT_EQ(words["B"].dump(), R"(["backward","backward","micro-batch"])");
+  EXPECT_EQ(words["I"].dump(),
+            R"(["gradients of inputs","inputs","micro-batch"])");
+  EXPECT_EQ(words["W"].dump(),
+            R"(["gradients of weights","weights","micro-batch"])");
+  EXPECT_EQ(words["SG"].dump(),
+            R"(["hands a gradient over","transfer","micro-batch"])");
+  EXPECT_EQ(words["LR"].dump(), R"(["all-reduce of the loss","comm","step"])");
+  EXPECT_EQ(words["TR"].dump(),
+            R"(["all-reduce over stages of bucket","comm","bucket"])");
+  EXPECT_EQ(words["UP"].dump(), R"(["update of bucket","update","bucket"])");
+  const std::string page = ReportPage("", "{}");
+  for (const auto& [word, row] : words.items()) {
+    const std::string color = row[1];
+    EXPECT_NE(page.find("--" + color + ":"), std::string::npos) << word;
+  }
 }
 
 }  // namespace

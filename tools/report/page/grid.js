@@ -115,7 +115,7 @@ function drawPath(svg, path, layout, scale) {
   let before = null;
   for (const [rank, word, , , begin, end] of path) {
     const inView = end >= scale.view[0] && begin <= scale.view[1];
-    const onComm = WORDS[word] && WORDS[word][1] === 'comm';
+    const onComm = kindOf(word)[1] === 'comm';
     const top = rank * layout.pitch + 1;
     const y = onComm ? top + layout.barHeight + 1 : top;
     const height = onComm ? layout.commHeight : layout.barHeight;

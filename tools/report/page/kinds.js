@@ -1,21 +1,11 @@
 // Names and colours of bars and spans.
 
-const WORDS = {
-  F: ['forward', 'forward'],
-  B: ['backward', 'backward'],
-  I: ['gradients of inputs', 'inputs'],
-  W: ['gradients of weights', 'weights'],
-  UP: ['update of bucket', 'update'],
-  SA: ['hands an activation over', 'transfer'],
-  RA: ['takes an activation', 'transfer'],
-  SG: ['hands a gradient over', 'transfer'],
-  RG: ['takes a gradient', 'transfer'],
-  AR: ['all-reduce of bucket', 'comm'],
-  RU: ['all-reduce and update of bucket', 'comm'],
-  LR: ['all-reduce of the loss', 'comm'],
-  NR: ['all-reduce of the gradients\' norm', 'comm'],
-  graph: ['recorded step', 'graph'],
-};
+const GRAPH = ['recorded step', 'graph', 'step'];
+
+// Returns what an action does, its colour, and what its index counts.
+function kindOf(word) {
+  return word === 'graph' ? GRAPH : DATA.words[word];
+}
 
 // Colours of spans, indexed by their number in the data.
 const SPAN_COLORS = [
@@ -24,29 +14,21 @@ const SPAN_COLORS = [
 const FIRST_IDLE_SPAN = 5;
 
 function colorOf(word) {
-  return 'var(--' + (WORDS[word] || WORDS.graph)[1] + ')';
-}
-
-function isOfBucket(word) {
-  return word === 'UP' || word === 'AR' || word === 'RU';
-}
-
-function isNumbered(word) {
-  return word !== 'LR' && word !== 'NR' && word !== 'graph';
+  return 'var(--' + kindOf(word)[1] + ')';
 }
 
 // Returns "1F3", as in tables of actions.
 function labelOf(word, chunk, index) {
-  if (!isNumbered(word)) return word;
+  if (kindOf(word)[2] === 'step') return word;
   return (chunk > 0 ? chunk : '') + word + index;
 }
 
 // Returns "forward of micro-batch 3, chunk 1".
 function sentenceOf(word, chunk, index) {
-  const what = (WORDS[word] || [word])[0];
-  if (!isNumbered(word)) return what;
-  const number = isOfBucket(word) ? ' ' + index
-                                  : ' of micro-batch ' + index;
+  const [what, , counted] = kindOf(word);
+  if (counted === 'step') return what;
+  const number = counted === 'bucket' ? ' ' + index
+                                      : ' of micro-batch ' + index;
   return what + number + (chunk > 0 ? ', chunk ' + chunk : '');
 }
 
@@ -66,7 +48,7 @@ function drawLegend(into, words, spans, isLate, hasPath) {
     exposed: 'exposed communication',
     waiting: 'waiting', done: 'done, others are not', other: 'between actions'};
   const seen = new Set();
-  for (const word of words) seen.add((WORDS[word] || WORDS.graph)[1]);
+  for (const word of words) seen.add(kindOf(word)[1]);
   for (const span of spans) seen.add(SPAN_COLORS[span]);
   if (seen.has('inputs')) seen.delete('backward');
   for (const key in names) {

@@ -7,7 +7,7 @@ function pathParts(step) {
   const times = new Map();
   const add = (name, time) => times.set(name, (times.get(name) || 0) + time);
   for (const [, word, , , begin, end, handover] of step.path) {
-    add((WORDS[word] || [word])[0].replace(/ of bucket$/, ''), end - begin);
+    add(kindOf(word)[0].replace(/ of bucket$/, ''), end - begin);
     add('between its parts', handover);
   }
   return [...times].filter((part) => part[1] > 0)
