@@ -135,7 +135,8 @@ TEST(ChunksTest, TablesThatCannotRun) {
   table = *ParseTable("0F0 1F0");
   table.actions[0].needs.push_back({SignalKind::kBucketReady, 0, 1});
   EXPECT_EQ(Validate(table).message(),
-            "schedule: 0F0 needs a signal that nothing gives");
+            "schedule: 0F0 needs a signal that nothing gives; correct its "
+            "needs");
 }
 
 std::vector<StepTable> TablesOf(const Placement& placement, const Mesh& mesh,

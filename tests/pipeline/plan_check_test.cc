@@ -94,6 +94,12 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
         plan.ranks[0].train.actions[2].needs.push_back({SignalKind::kDone, 1});
       }),
       "plan: ranks[0].train: has needs that its text does not say");
+  EXPECT_EQ(Broken([](Plan& plan) {
+              plan.ranks[0].evaluate =
+                  *ParseTable("F0 SA0 RG0 AR0 UP0 AR1 UP1");
+            }),
+            "plan: ranks[0].evaluate: schedule: AR0 is for training, and the "
+            "table has no backward");
 }
 
 TEST(PlanCheckTest, RoundsThatDoNotFit) {

@@ -125,11 +125,11 @@ TEST(TableCursorTest, CollectivesOfOtherGroupsDoNotWait) {
 }
 
 TEST(TableCursorTest, CollectivesNameTheirGroup) {
-  EXPECT_EQ(GroupOf({ActionKind::kReduceLoss}), GroupId::kWorld);
-  EXPECT_EQ(GroupOf({ActionKind::kReduceBucket}), GroupId::kDp);
-  EXPECT_EQ(GroupOf({ActionKind::kReduceUpdateBucket}), GroupId::kDp);
-  EXPECT_DEATH(GroupOf({ActionKind::kForward}),
-               "only a collective has a group");
+  const auto group_of = [](ActionKind kind) { return GroupOf({kind, 0, {}}); };
+  EXPECT_EQ(group_of(ActionKind::kReduceLoss), GroupId::kWorld);
+  EXPECT_EQ(group_of(ActionKind::kReduceBucket), GroupId::kDp);
+  EXPECT_EQ(group_of(ActionKind::kReduceUpdateBucket), GroupId::kDp);
+  EXPECT_DEATH(group_of(ActionKind::kForward), "only a collective has a group");
 }
 
 TEST(TableCursorTest, AnUpdateNeedsSumDivisorAndTheLastReader) {

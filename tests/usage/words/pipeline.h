@@ -47,6 +47,7 @@ extern PlanOptions plan_options;
 }  // namespace cut_search_h
 
 namespace group_id_h {
+extern const Action action;
 extern const Mesh mesh;
 extern const int rank;
 }  // namespace group_id_h

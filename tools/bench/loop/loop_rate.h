@@ -16,7 +16,7 @@ namespace troupe::bench {
 
 struct LoopOptions {
   int ranks = 1;       // threads
-  double seconds = 1;  // of the steps that count
+  double seconds = 1;  // time of the steps that count
   // Whether the backward updates parameters (DDP::StepInBackward).
   bool step_in_backward = false;
 };
