@@ -99,7 +99,7 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
                   *ParseTable("F0 SA0 RG0 AR0 UP0 AR1 UP1");
             }),
             "plan: ranks[0].evaluate: schedule: AR0 is for training, and the "
-            "table has no backward");
+            "table has no backward; remove it, or add one");
 }
 
 TEST(PlanCheckTest, RoundsThatDoNotFit) {
