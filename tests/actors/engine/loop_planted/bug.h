@@ -23,6 +23,13 @@ enum class Bug {
   kMarksOfTheLastBackward,
   // Each rank leaves out what itself has not used.
   kOwnMarksAlone,
+  // ZeroGrad() discards the marks and not the gradients: the next backward adds
+  // to them.
+  kGradientsKept,
+  // A synced backward overwrites what those under NoSync() have added up.
+  kUnsyncedLost,
+  // static_graph believes its promise and does not check it.
+  kStaticUnchecked,
   kEnd,
 };
 

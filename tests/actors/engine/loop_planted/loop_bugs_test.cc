@@ -1,6 +1,6 @@
 // Deliberate bugs in the engine of hand-written loops, which two ranks with two
-// backwards a step must reveal: by a comparison with a job, or by a parameter
-// that did not move.
+// backwards a step must reveal: by a comparison with a job, by a parameter that
+// did not move, or by a call that is not refused.
 
 #include <cstdint>
 #include <memory>
@@ -22,6 +22,7 @@ constexpr std::int64_t kSteps = 2;
 constexpr char kRanksDiffer[] = "the ranks have different parameters";
 constexpr char kOtherBits[] = "other bits than the job's";
 constexpr char kDidNotMove[] = "a parameter of the first backward is left out";
+constexpr char kBrokenPromise[] = "a step that breaks static_graph is accepted";
 
 struct Case {
   Bug bug;
@@ -34,6 +35,9 @@ constexpr Case kCases[] = {
     {Bug::kAveragedTwice, "AveragedTwice", kOtherBits},
     {Bug::kMarksOfTheLastBackward, "MarksOfTheLastBackward", kDidNotMove},
     {Bug::kOwnMarksAlone, "OwnMarksAlone", kRanksDiffer},
+    {Bug::kGradientsKept, "GradientsKept", kOtherBits},
+    {Bug::kUnsyncedLost, "UnsyncedLost", kOtherBits},
+    {Bug::kStaticUnchecked, "StaticUnchecked", kBrokenPromise},
 };
 
 // Prints the bug's name in messages of GoogleTest.
@@ -84,6 +88,27 @@ std::string FaultOfUses(const EngineFixture& job) {
   return moved ? "" : kDidNotMove;
 }
 
+// Promises a static graph, and uses the extra layer in the second step. Returns
+// the fault.
+std::string FaultOfPromise(const EngineFixture& job) {
+  LoopOptions options;
+  options.model = [] { return std::make_unique<Branches>(); };
+  options.static_graph = true;
+  LoopRanks ranks(job, options);
+  bool refused[2] = {};
+  ranks.Run([&](LoopRank& rank) {
+    for (const bool second : {false, true}) {
+      static_cast<Branches&>(rank.module()).uses_extra = second;
+      EXPECT_TRUE(rank.engine().ZeroGrad().ok());
+      const nn::Tensor loss = rank.Loss(job.Batches(rank.rank(), 0)[0]);
+      EXPECT_TRUE(rank.engine().Backward({&rank.tape(), loss}).ok());
+      refused[rank.rank()] = !rank.engine().Step().ok();
+      EXPECT_TRUE(rank.engine().AwaitGradients().ok());
+    }
+  });
+  return refused[0] && refused[1] ? "" : kBrokenPromise;
+}
+
 class LoopBugsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(LoopBugsTest, IsFound) {
@@ -103,7 +128,9 @@ TEST_P(LoopBugsTest, IsFound) {
       have[rank] = ValuesOf(ranks.rank(rank).engine().parameters().arena(0));
     }
     if (have[0] != have[1]) return kRanksDiffer;
-    return have[0] == want ? FaultOfUses(job) : kOtherBits;
+    if (have[0] != want) return kOtherBits;
+    const std::string uses = FaultOfUses(job);
+    return uses.empty() ? FaultOfPromise(job) : uses;
   };
   ASSERT_EQ(run(0), "");
   ExpectFound(bug.bug, bug.name, bug.fault, run);
