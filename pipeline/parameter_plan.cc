@@ -88,12 +88,23 @@ absl::StatusOr<Plan> MakeParameterPlan(
   return plan;
 }
 
+int DelayedBuckets(const Plan& plan, const std::vector<std::string>& delayed) {
+  const StagePlan& stage = plan.stages[0];
+  const auto is_delayed = [&](const std::vector<int>& bucket) {
+    return std::count(delayed.begin(), delayed.end(),
+                      stage.parameters[bucket[0]]) > 0;
+  };
+  return static_cast<int>(
+      std::count_if(stage.buckets.begin(), stage.buckets.end(), is_delayed));
+}
+
 StepTable LoopTable(int buckets, const LoopTableOptions& options) {
   StepTable table;
   if (options.reduce_loss) {
     table.actions.push_back({ActionKind::kReduceLoss, 0, {}});
   }
-  for (int k = 0; k < buckets; ++k) {
+  for (int i = 0; i < buckets; ++i) {
+    const int k = options.order.empty() ? i : options.order[i];
     table.actions.push_back({ActionKind::kReduceBucket, k, {}});
   }
   for (int k = 0; options.updates && k < buckets; ++k) {

@@ -65,12 +65,18 @@ absl::StatusOr<Plan> MakeParameterPlan(
     const ParameterPlanOptions& options,
     absl::Span<nn::Parameter* const> parameters, nn::Device device);
 
+// Returns the number of the plan's last buckets that have the parameters of
+// ParameterPlanOptions::delayed.
+int DelayedBuckets(const Plan& plan, const std::vector<std::string>& delayed);
+
 struct LoopTableOptions {
   bool updates = true;  // false: gradients are reduced, and nothing else
   // Whether LR adds up the loss statistics, whose count then divides the
   // gradients.
   bool reduce_loss = false;
   bool update_needs_all_buckets = false;  // Optimizer::NeedsAllBuckets()
+  // The buckets in the order of their reductions; empty: by number.
+  std::vector<int> order;
 };
 
 // Returns "LR AR0 AR1 UP0 UP1", the part of a step that follows the gradients:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/fnv_hash.h"
@@ -116,6 +117,10 @@ void DistributedDataParallel::StepInBackward(const Optimizer& optimizer) {
         "another model"));
   }
   base::OrThrow(core().engine().StepInBackward());
+}
+
+std::vector<int> DistributedDataParallel::launch_order() const {
+  return core().engine().launch_order();
 }
 
 DistributedDataParallel::Unsynced::Unsynced(ModelCore& core)

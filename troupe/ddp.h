@@ -20,6 +20,12 @@
 // that a rank did not use counts as zeros there. The optimizer leaves alone
 // what no rank has used since ZeroGrad() (find_unused_parameters, always on).
 //
+// Buckets are reduced in the order in which rank 0's backwards complete them:
+// at first that is assumed to be the reverse of declaration, and every 20
+// backwards all ranks follow what it was in the last 20. The buckets and the
+// bits of the gradients stay the same (actors/engine/loop/launch_order.h).
+// Communication hooks are called by number of the bucket.
+//
 // Errors: base::StatusError. The constructor compares the models of the ranks,
 // and names the rank that has another one.
 // Source: Li et al. 2020, doi:10.14778/3415478.3415530 (PyTorch Distributed).
@@ -112,6 +118,10 @@ class DistributedDataParallel : public Trainable {
     const bool synced_;
   };
   [[nodiscard]] Unsynced NoSync() const { return Unsynced(core()); }
+
+  // Returns the buckets in the order in which backwards reduce them now, the
+  // same on all ranks: {0, 1, 2} at first.
+  std::vector<int> launch_order() const;
 
   // Returns the guard of a block in which ranks may have different numbers of
   // batches (troupe/join.h).

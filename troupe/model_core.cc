@@ -71,6 +71,7 @@ void ModelCore::MakeEngine(const Distribution& distribution,
   setup.seed = rank_.seed();
   setup.exact_mean = distribution.exact_mean;
   setup.static_graph = distribution.static_graph;
+  setup.delayed_buckets = pipeline::DelayedBuckets(plan, distribution.delayed);
   if (ranks.size() > 1) {
     for (const pipeline::PlanGroup& group : pipeline::GroupsOf(plan)) {
       std::vector<int> members;
@@ -180,6 +181,7 @@ absl::Status ModelCore::Backward(const nn::BackwardRoot& root) {
   }
   backward.synced = synced_;
   backward.uses = active_.self;
+  backward.leader = active_.first;
   const actors::CallNote::Scope call(rank_.strand().call(), "Backward", {});
   return engine_->Backward(backward);
 }

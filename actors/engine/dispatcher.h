@@ -65,6 +65,10 @@ class Dispatcher : private Chunk::Listener {
   // Returns the listener for the bucket events of the rank's chunks.
   Chunk::Listener* listener() { return this; }
 
+  // Replaces the table of training steps by one with the same actions in
+  // another order. No action of it may be under way, nor may steps overlap.
+  void Reorder(const pipeline::StepTable& train) { train_.SetTable(train); }
+
   // Runs a step to its end, or until it becomes the earlier one.
   absl::Status RunStep(StepKind kind, std::int64_t step, StepBatches batches);
   // The parts of RunStep(), for the StepRecorder.

@@ -62,6 +62,12 @@ struct StepInFlight {
     under_way = true;
     other.under_way = false;
   }
+  // Replaces the table by one with the same actions in another order. No action
+  // may be under way.
+  void SetTable(const pipeline::StepTable& table) {
+    cursor = pipeline::TableCursor(table, table.bucket_counts());
+    index = pipeline::TableIndex(table);
+  }
   bool IsOf(std::int64_t number) const { return under_way && step == number; }
   const pipeline::Action& ActionAt(int id) const {
     return cursor.table().actions[id];
@@ -74,7 +80,7 @@ struct StepInFlight {
   std::int64_t step = -1;
   bool under_way = false;
   pipeline::TableCursor cursor;
-  const pipeline::TableIndex index;
+  pipeline::TableIndex index;
   StepTrace* trace;
   StepLoss* loss = nullptr;
   bool loss_reduced = false;

@@ -62,7 +62,10 @@ TEST_F(ParameterPlanTest, DelayedParametersHaveTheLastBucket) {
   list_[1].dtype = nn::DType::kBF16;
   options_.buckets = {/*first_bucket_bytes=*/4, /*bucket_bytes=*/8};
   options_.delayed = {"p4", "p1", "p2"};
-  EXPECT_EQ(BucketsOf(MakePlan()->stages[0]), "3 | 0 | 4 2 | 1");
+  const Plan plan = MakePlan().value();
+  EXPECT_EQ(BucketsOf(plan.stages[0]), "3 | 0 | 4 2 | 1");
+  EXPECT_EQ(DelayedBuckets(plan, options_.delayed), 2);
+  EXPECT_EQ(DelayedBuckets(plan, {}), 0);
 }
 
 TEST_F(ParameterPlanTest, ADelayedParameterThatDoesNotExistIsNamed) {
@@ -139,6 +142,12 @@ TEST(LoopTableTest, HasWhatFollowsTheGradients) {
   EXPECT_EQ(LoopTable(1, options).ToString(), "LR AR0 UP0");
   options.updates = false;
   EXPECT_EQ(LoopTable(1, options).ToString(), "LR AR0");
+}
+
+TEST(LoopTableTest, ReducesInAnyOrder) {
+  LoopTableOptions options;
+  options.order = {2, 0, 1};
+  EXPECT_EQ(LoopTable(3, options).ToString(), "AR2 AR0 AR1 UP0 UP1 UP2");
 }
 
 // Returns the actions that may run, by position, until none may.

@@ -1,6 +1,7 @@
 #include "actors/engine/loop/loop_engine.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,10 +21,12 @@ using pipeline::SignalKind;
 
 namespace {
 
-// Number of the sum of marks among the collectives: it is no action of a table.
+// Numbers of collectives that are no actions of a table.
 constexpr int kUsesAction = -1;
+constexpr int kOrderAction = -2;
 
 constexpr char kUsesPart[] = "marks of used parameters";
+constexpr char kOrderPart[] = "order of reductions";
 
 }  // namespace
 
@@ -69,6 +72,12 @@ absl::Status LoopEngine::Init(EngineHost* host) {
   ledger_.emplace(GradientLedger::Setup{/*chunk=*/0, parameters_.get(), &trace_,
                                         /*gated=*/false, uses_.get()},
                   static_cast<GradientLedger::Listener*>(this));
+  const int buckets = parameters_->num_buckets();
+  if (plan_.mesh.dp() > 1 && buckets - setup_.delayed_buckets > 1) {
+    TROUPE_ASSIGN_OR_RETURN(
+        order_,
+        LaunchOrder::Create({buckets, setup_.delayed_buckets}, kernels()));
+  }
   return MakeDispatcher();
 }
 
@@ -93,6 +102,22 @@ absl::Status LoopEngine::MakeParameters() {
   return absl::OkStatus();
 }
 
+std::vector<int> LoopEngine::launch_order() const {
+  if (order_ != nullptr) return order_->order();
+  std::vector<int> by_number(parameters_->num_buckets());
+  std::iota(by_number.begin(), by_number.end(), 0);
+  return by_number;
+}
+
+pipeline::StepTable LoopEngine::Table() const {
+  pipeline::LoopTableOptions table;
+  table.updates = parameters_->optimizer() != nullptr;
+  table.reduce_loss = setup_.exact_mean;
+  table.update_needs_all_buckets = plan_.update_needs_all_buckets;
+  table.order = launch_order();
+  return pipeline::LoopTable(parameters_->num_buckets(), table);
+}
+
 absl::Status LoopEngine::MakeDispatcher() {
   const nn::Optimizer* const optimizer = parameters_->optimizer();
   const nn::Queue queue = events_->update_queue();
@@ -112,13 +137,8 @@ absl::Status LoopEngine::MakeDispatcher() {
                          {/*stop_on_nan=*/false, /*loss_scale=*/1, queue,
                           scaler_.get(), reduction},
                          /*overlap=*/false));
-  pipeline::LoopTableOptions table;
-  table.updates = optimizer != nullptr;
-  table.reduce_loss = setup_.exact_mean;
-  table.update_needs_all_buckets =
+  plan_.update_needs_all_buckets =
       optimizer != nullptr && optimizer->NeedsAllBuckets();
-  plan_.update_needs_all_buckets = table.update_needs_all_buckets;
-  const int buckets = parameters_->num_buckets();
   StepActions actions = MakeActions(*parts_);
   if (hook_ != nullptr) {
     actions[static_cast<int>(ActionKind::kReduceBucket)] =
@@ -127,8 +147,8 @@ absl::Status LoopEngine::MakeDispatcher() {
   dispatcher_.reset();  // it refers to the losses
   losses_.emplace(std::move(losses));
   dispatcher_.emplace(
-      Dispatcher::Options{pipeline::LoopTable(buckets, table), {}, {buckets}},
-      *parts_, std::move(actions), *inbox_, *losses_, trace_);
+      Dispatcher::Options{Table(), {}, {parameters_->num_buckets()}}, *parts_,
+      std::move(actions), *inbox_, *losses_, trace_);
   return absl::OkStatus();
 }
 
@@ -155,78 +175,18 @@ absl::Status LoopEngine::SetHook(BucketHook* hook) {
         "step: register it before, or discard the gradients with ZeroGrad()");
   }
   hook_ = hook;
+  order_.reset();
   plan_.fuse_updates = false;
   return MakeDispatcher();
 }
 
-absl::Status LoopEngine::StepInBackward() {
-  const nn::Optimizer* const optimizer = parameters_->optimizer();
-  if (optimizer == nullptr) {
-    return absl::FailedPreconditionError(
-        "StepInBackward() without an optimizer; make one for this model first");
-  }
-  if (optimizer->NeedsAllBuckets()) {
-    return absl::InvalidArgumentError(
-        "StepInBackward() updates a bucket before the next one is reduced, and "
-        "this optimizer needs the norm of all gradients first; leave out "
-        "clipping, the skipping of steps and layerwise rates, or call Step() "
-        "after the backward alone");
-  }
-  if (dispatcher_->present().under_way) {
-    return absl::FailedPreconditionError(
-        "StepInBackward() comes before the first backward of a step; call it "
-        "before, or discard the gradients with ZeroGrad()");
-  }
-  steps_in_backward_ = true;
-  // Neither a sum over ranks nor a count of the loss comes between a gradient
-  // and its update.
-  plan_.fuse_updates =
-      plan_.mesh.size() == 1 && hook_ == nullptr && !setup_.exact_mean;
-  return absl::OkStatus();
-}
-
-absl::Status LoopEngine::CheckStepInBackward(bool synced) const {
-  if (!steps_in_backward_) return absl::OkStatus();
-  if (!synced) {
-    return absl::FailedPreconditionError(
-        "a backward under NoSync() in a loop with StepInBackward(): gradients "
-        "are used up as soon as they are reduced, and cannot add up; leave out "
-        "one of them");
-  }
-  if (!reducing_) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "a second backward in a step with StepInBackward(): the first one has "
-      "updated the parameters already; call Step() between them");
-}
-
-absl::Status LoopEngine::CheckOutsideHook() const {
-  if (hook_ == nullptr || !hook_->running()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "a communication hook may not run backwards, steps or ZeroGrad() of its "
-      "model, nor wait for its gradients; it reduces the bucket it is given");
-}
-
 void LoopEngine::BucketReady(int chunk, int bucket) {
+  if (order_ != nullptr) order_->BucketComplete(bucket);
   dispatcher_->listener()->BucketReady(chunk, bucket);
 }
 
 void LoopEngine::BucketReleased(int chunk, int bucket) {
   dispatcher_->listener()->BucketReleased(chunk, bucket);
-}
-
-absl::Status LoopEngine::CheckBackward(const LoopBackward& backward,
-                                       bool synced) const {
-  TROUPE_RETURN_IF_ERROR(CheckStepInBackward(synced));
-  if (!setup_.exact_mean) return absl::OkStatus();
-  if (backward.seed.defined()) {
-    return absl::InvalidArgumentError(
-        "exact_mean divides by the counts of losses, and this backward begins "
-        "at a tensor that has none; use a loss of nn/ops/loss.h");
-  }
-  if (!reducing_ || !synced) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "exact_mean adds up over the ranks once a step, and a backward of this "
-      "step has done so; run all backwards but the last one under NoSync()");
 }
 
 absl::Status LoopEngine::Backward(const LoopBackward& backward) {
@@ -252,6 +212,7 @@ absl::Status LoopEngine::BeginBackward(const LoopBackward& backward,
   }
   synced_ = backward.synced;
   if (synced_) {
+    TROUPE_RETURN_IF_ERROR(AgreeOnOrder(backward.leader));
     // Gradients that are averaged already are equal on all ranks: averaging
     // them once more keeps them, and adds the average of this backward's.
     if (reducing_) step.cursor.Begin();
@@ -277,11 +238,28 @@ absl::Status LoopEngine::BeginBackward(const LoopBackward& backward,
     ledger_->UpdateInBackward(step.loss->scalars());
   }
   ledger_->BeginPass(read, GradientLedger::Mode::kWhole, /*last=*/synced_);
+  if (order_ != nullptr) order_->Observe(/*counts=*/backward.uses);
   return absl::OkStatus();
 }
 
 void LoopEngine::EndPass() {
+  if (synced_ && order_ != nullptr) order_->EndBackward();
   uses_due_ = synced_ && plan_.mesh.dp() > 1 && !static_unused_.has_value();
+}
+
+absl::Status LoopEngine::AgreeOnOrder(int leader) {
+  if (order_ == nullptr) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(const bool changed, order_->TakeAgreed());
+  if (changed) dispatcher_->Reorder(Table());
+  if (!order_->BeginBackward()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor proposal, order_->Publish());
+  order_in_flight_ = true;
+  const auto send = comm::Broadcast(leader, std::move(proposal));
+  const absl::StatusOr<bool> done = reducer_->Start(
+      kOrderAction, pipeline::GroupId::kDp, send, order_->ready());
+  if (!done.ok()) return CollectiveFailed(step_, kOrderAction, done.status());
+  if (*done) order_in_flight_ = false;
+  return absl::OkStatus();
 }
 
 absl::Status LoopEngine::GoOn() {
@@ -311,37 +289,47 @@ absl::Status LoopEngine::ReduceUses() {
 }
 
 absl::Status LoopEngine::AwaitUses() {
-  while (uses_due_ || uses_in_flight_) {
+  const auto waits = [this] {
+    return uses_due_ || uses_in_flight_ || order_in_flight_;
+  };
+  while (waits()) {
     TROUPE_RETURN_IF_ERROR(StartReductions());
-    if (uses_due_ || uses_in_flight_) wait_.AwaitNews();
+    if (waits()) wait_.AwaitNews();
   }
   return absl::OkStatus();
 }
 
 absl::Status LoopEngine::CollectiveDone(std::int64_t step, int action,
                                         const base::Event& done) {
-  if (action != kUsesAction) {
-    return dispatcher_->CollectiveDone(step, action, done);
-  }
+  if (action >= 0) return dispatcher_->CollectiveDone(step, action, done);
   reducer_->Finish();
-  uses_->NoteSummed(done);
-  uses_in_flight_ = false;
+  if (action == kOrderAction) {
+    order_->NoteSent(done);
+    order_in_flight_ = false;
+  } else {
+    uses_->NoteSummed(done);
+    uses_in_flight_ = false;
+  }
   return absl::OkStatus();
 }
 
 absl::Status LoopEngine::CollectiveFailed(std::int64_t step, int action,
                                           const absl::Status& why) const {
-  if (action != kUsesAction) {
-    return dispatcher_->CollectiveFailed(step, action, why);
-  }
-  return absl::Status(why.code(), absl::StrCat("step ", step + 1, ", ",
-                                               kUsesPart, ": ", why.message()));
+  if (action >= 0) return dispatcher_->CollectiveFailed(step, action, why);
+  return absl::Status(
+      why.code(), absl::StrCat("step ", step + 1, ", ",
+                               action == kOrderAction ? kOrderPart : kUsesPart,
+                               ": ", why.message()));
 }
 
 std::string LoopEngine::Unfinished() const {
-  const std::string actions = dispatcher_->Unfinished();
-  if (!uses_due_ && !uses_in_flight_) return actions;
-  return absl::StrCat(actions, actions.empty() ? "" : ", ", kUsesPart);
+  std::string left = dispatcher_->Unfinished();
+  const auto add = [&left](bool is_left, const char* part) {
+    if (is_left) absl::StrAppend(&left, left.empty() ? "" : ", ", part);
+  };
+  add(uses_due_ || uses_in_flight_, kUsesPart);
+  add(order_in_flight_, kOrderPart);
+  return left;
 }
 
 absl::Status LoopEngine::LeaveOutUnused() {

@@ -41,6 +41,10 @@
 // before the first update; on a device with queues, so does its host. With
 // Setup::static_graph only the first step has that all-reduce.
 //
+// Buckets are reduced in the order of their numbers at first, and later in that
+// in which backwards complete them (launch_order.h). This changes no bit. With
+// a hook, buckets are reduced by number.
+//
 // The engine blocks in StrandWait, as a job's does. Meanwhile its owner calls
 // CollectiveDone() for each Launch(). After a Step() the compute queue waits
 // for all updates.
@@ -72,6 +76,7 @@
 #include "actors/engine/engine_parts.h"
 #include "actors/engine/inbox.h"
 #include "actors/engine/loop/bucket_hook.h"
+#include "actors/engine/loop/launch_order.h"
 #include "actors/engine/predicted_outputs.h"
 #include "actors/engine/quiet_wait.h"
 #include "actors/engine/rank_device.h"
@@ -100,6 +105,9 @@ struct LoopBackward {
   // Whether the parameters that it uses count as used. Not in the backward of a
   // rank without data of its own, which only keeps its peers company.
   bool uses = true;
+  // Rank along dp whose backwards decide the order of reductions, the same one
+  // on all ranks: one with data of its own.
+  int leader = 0;
 };
 
 class LoopEngine : private GradientLedger::Listener {
@@ -120,6 +128,9 @@ class LoopEngine : private GradientLedger::Listener {
     // the first one, on each rank. Step() checks that locally, and no marks of
     // used parameters are exchanged after the first step.
     bool static_graph = false;
+    // Number of the plan's last buckets that are reduced after all others, in
+    // any order of reductions (pipeline::DelayedBuckets()).
+    int delayed_buckets = 0;
     TraceSink* trace = nullptr;        // null: no trace
     StepPosition* position = nullptr;  // read by other threads; may be null
     // Number of threads that fill the parameters.
@@ -192,6 +203,8 @@ class LoopEngine : private GradientLedger::Listener {
   // Returns the number of calls of Step() so far.
   std::int64_t step() const { return step_; }
   bool exact_mean() const { return setup_.exact_mean; }
+  // Returns the buckets in the order in which backwards reduce them.
+  std::vector<int> launch_order() const;
   const pipeline::Plan& plan() const { return plan_; }
   ChunkParameters& parameters() { return *parameters_; }
   const ChunkParameters& parameters() const { return *parameters_; }
@@ -209,6 +222,8 @@ class LoopEngine : private GradientLedger::Listener {
   LoopEngine(const Setup& setup, StrandWait* wait);
   absl::Status Init(EngineHost* host);
   absl::Status MakeParameters();
+  // Returns the table of a step, in the present order.
+  pipeline::StepTable Table() const;
   // Makes losses and dispatcher, for the optimizer that there is.
   absl::Status MakeDispatcher();
 
@@ -227,14 +242,16 @@ class LoopEngine : private GradientLedger::Listener {
                              std::deque<TraceScope>& scopes);
   // Notes that the pass has ended.
   void EndPass();
+  // Reduces in the order that the ranks have agreed on, from now on; and starts
+  // the broadcast of the next one, if that is due.
+  absl::Status AgreeOnOrder(int leader);
   absl::Status StartReductions();
   // Starts the sum of the marks of used parameters.
   absl::Status ReduceUses();
+  // Waits for that, and for the broadcast of an order.
   absl::Status AwaitUses();
   // Lets the step's updates leave out what no rank has used.
   absl::Status LeaveOutUnused();
-  // Checks this step's unused parameters against those of the first step.
-  absl::Status CheckStatic(const std::vector<nn::Parameter*>& unused) const;
   // Ends a step that has left out parameters.
   absl::Status CountLeftOut(const StepLoss& loss);
 
@@ -259,7 +276,8 @@ class LoopEngine : private GradientLedger::Listener {
   std::optional<Dispatcher> dispatcher_;
   std::unique_ptr<UseMarks> uses_;
   std::optional<GradientLedger> ledger_;
-  BucketHook* hook_ = nullptr;  // null: all-reduces
+  BucketHook* hook_ = nullptr;          // null: all-reduces
+  std::unique_ptr<LaunchOrder> order_;  // null: by number
   bool steps_in_backward_ = false;
 
   std::int64_t step_ = 0;
@@ -270,6 +288,7 @@ class LoopEngine : private GradientLedger::Listener {
   // State of the sum of marks: to be started, once all buckets' reductions have
   // been; started and not ended.
   bool uses_due_ = false, uses_in_flight_ = false;
+  bool order_in_flight_ = false;  // whether an order is being broadcast
   // Whether the step's backward updates, and so all trained parameters.
   bool updating_ = false;
   std::optional<StaticUses> static_unused_;  // unset without static_graph

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/actions/findings.h"
 #include "actors/engine/actions/tied_sums.h"
@@ -23,6 +24,7 @@
 #include "nn/autograd/context.h"
 #include "nn/kernels/kernels.h"
 #include "nn/optim/sgd.h"
+#include "pipeline/parameter_plan.h"
 #include "pipeline/plan.h"
 #include "pipeline/table_cursor.h"
 
@@ -66,6 +68,14 @@ extern std::vector<std::unique_ptr<StepAction>> actions;
 extern const EngineParts parts;
 extern BucketHook& hook;
 }  // namespace hook_action_h
+
+namespace launch_order_h {
+extern const int buckets, leader;
+extern nn::Kernels& kernels;
+extern const std::vector<int> complete;
+extern const absl::Duration timeout;
+extern pipeline::LoopTableOptions table;
+}  // namespace launch_order_h
 
 namespace joint_backward_h {
 extern LoopEngine generator, discriminator;
