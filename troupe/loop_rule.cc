@@ -6,6 +6,7 @@
 #include "base/name_pattern.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/step_scalars.h"
+#include "troupe/master_values.h"
 
 namespace troupe {
 namespace {
@@ -13,6 +14,10 @@ namespace {
 // Index of the rate in a tensor of StepScalars.
 constexpr int kLrScalar = 0;
 static_assert(offsetof(nn::StepScalars, lr) == kLrScalar * sizeof(double));
+
+// Size of the parts of an update that reads master values twice: the second
+// time from the cache.
+constexpr std::int64_t kPartElems = std::int64_t{1} << 15;
 
 }  // namespace
 
@@ -90,6 +95,22 @@ absl::StatusOr<nn::Tensor> LoopRule::ScalarsOfRun(const nn::Tensor& scalars,
   return counted;
 }
 
+absl::Status LoopRule::Update(nn::Kernels& kernels, const nn::Tensor& scalars,
+                              nn::ParameterArena& arena,
+                              const nn::ArenaRange& range,
+                              const nn::Tensor& grads) {
+  const bool cuts = IsElementwise() && MasterValuesOf(arena) != nullptr;
+  const std::int64_t most = cuts ? kPartElems : range.size();
+  for (std::int64_t begin = range.begin; begin < range.end; begin += most) {
+    const nn::ArenaRange part = {begin, std::min(begin + most, range.end)};
+    TROUPE_RETURN_IF_ERROR(FollowValues(kernels, arena, part));
+    TROUPE_RETURN_IF_ERROR(rule_->UpdateRange(
+        kernels, scalars, arena, part,
+        grads.FlatView(begin - range.begin, nn::Shape{part.size()})));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LoopRule::UpdateRange(nn::Kernels& kernels,
                                    const nn::Tensor& scalars,
                                    nn::ParameterArena& arena,
@@ -105,13 +126,13 @@ absl::Status LoopRule::UpdateRange(nn::Kernels& kernels,
   }
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor own, ScalarsOfRun(scalars, kernels));
   if (settings_->only.empty()) {
-    return rule_->UpdateRange(kernels, own, arena, range, grads);
+    return Update(kernels, own, arena, range, grads);
   }
   for (const nn::ArenaRange& trained : ranges_) {
     const nn::ArenaRange part = {std::max(trained.begin, range.begin),
                                  std::min(trained.end, range.end)};
     if (part.begin >= part.end) continue;
-    TROUPE_RETURN_IF_ERROR(rule_->UpdateRange(
+    TROUPE_RETURN_IF_ERROR(Update(
         kernels, own, arena, part,
         grads.FlatView(part.begin - range.begin, nn::Shape{part.size()})));
   }

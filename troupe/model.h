@@ -29,6 +29,7 @@
 #ifndef TROUPE_MODEL_H_
 #define TROUPE_MODEL_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -39,6 +40,7 @@
 #include "nn/autograd/var.h"
 #include "nn/modules/module.h"
 #include "troupe/rank.h"
+#include "troupe/state.h"
 
 namespace troupe {
 
@@ -52,9 +54,9 @@ inline constexpr bool kTakenForAModel<std::unique_ptr<M>> = true;
 template <>
 inline constexpr bool kTakenForAModel<std::vector<nn::Parameter*>> = true;
 
-// Something that an optimizer trains: a Model, or a DDP. Copies are the same
-// one.
-class Trainable {
+// Something that an optimizer trains, and that Save() and Load() take
+// (troupe/state.h): a Model, or a DDP. Copies are the same one.
+class Trainable : public SavedModel {
  public:
   // A module, or a list of parameters, in place of a model is a compile error
   // that says what to write.
@@ -69,11 +71,13 @@ class Trainable {
   // The module's forward.
   Var operator()(const Var& x) const;
 
-  // Its parameters and buffers, for Save() and Load() (troupe/state.h).
   operator nn::Module&() const { return module(); }
 
   Rank& rank() const;
-  nn::Module& module() const;
+  // SavedModel:
+  nn::Module& module() const override;
+  std::function<void(ReadFn read)> WatchReads(
+      const nn::Parameter& parameter) const override;
   std::vector<nn::Parameter*> Parameters() const {
     return module().Parameters();
   }

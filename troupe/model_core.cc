@@ -127,6 +127,7 @@ void ModelCore::BroadcastParameters(int root) {
   for (int i = 0; i < parameters.num_arenas(); ++i) {
     rank_.Axis("dp").Broadcast(parameters.arena(i).values(), root);
   }
+  values_root_ = root;
 }
 
 void ModelCore::BeforeForward(const Tensor& x) {
@@ -158,6 +159,20 @@ void ModelCore::Attach(
     const std::function<std::unique_ptr<nn::Optimizer>()>& make) {
   base::OrThrow(engine_->AttachOptimizer(make));
   attached_ = true;
+  const actors::ChunkParameters& parameters = engine_->parameters();
+  master_reads_.Attach(parameters, rank_.kernels());
+  if (!values_root_.has_value()) return;
+  // Ranks may have read files or not.
+  for (int i = 0; i < parameters.num_arenas(); ++i) {
+    const Tensor* const master = MasterValuesOf(parameters.arena(i));
+    if (master != nullptr) rank_.Axis("dp").Broadcast(*master, *values_root_);
+  }
+}
+
+void ModelCore::OnRead(const nn::Parameter& parameter,
+                       SavedModel::ReadFn read) {
+  master_reads_.Add(parameter, std::move(read), rank_.kernels(),
+                    attached_ ? &engine_->parameters() : nullptr);
 }
 
 absl::Status ModelCore::Backward(const nn::BackwardRoot& root) {
@@ -325,6 +340,15 @@ Var Trainable::operator()(const Var& x) const {
 Rank& Trainable::rank() const { return core_->rank(); }
 
 nn::Module& Trainable::module() const { return core_->module(); }
+
+std::function<void(SavedModel::ReadFn read)> Trainable::WatchReads(
+    const nn::Parameter& parameter) const {
+  return [core = std::weak_ptr<ModelCore>(core_),
+          &parameter](SavedModel::ReadFn read) {
+    const std::shared_ptr<ModelCore> locked = core.lock();
+    if (locked != nullptr) locked->OnRead(parameter, std::move(read));
+  };
+}
 
 std::shared_ptr<ModelCore> PlaceModule(Rank& rank,
                                        std::unique_ptr<nn::Module> module) {

@@ -30,7 +30,9 @@
 #include "nn/tensor/dtype.h"
 #include "pipeline/buckets.h"
 #include "troupe/comm_hook.h"
+#include "troupe/master_values.h"
 #include "troupe/rank.h"
+#include "troupe/state.h"
 
 namespace troupe {
 
@@ -130,6 +132,8 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   double last_rate() const { return last_rate_; }
   void Attach(const std::function<std::unique_ptr<nn::Optimizer>()>& make);
   bool attached() const { return attached_; }
+  // See SavedModel::WatchReads().
+  void OnRead(const nn::Parameter& parameter, SavedModel::ReadFn read);
   absl::Status Backward(const nn::BackwardRoot& root);
   // The backward of a loss that depends on parameters of several models.
   static absl::Status BackwardOfAll(absl::Span<ModelCore* const> models,
@@ -183,6 +187,9 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   std::deque<InFlight> in_flight_;
   bool distributed_ = false;
   bool attached_ = false;
+  MasterReads master_reads_;
+  // Rank along dp whose parameters all have; unset: each has its own.
+  std::optional<int> values_root_;
   bool hands_over_ = false;  // collectives, to the communication strand
   bool synced_ = true;
   std::function<double(std::optional<double> rate)> use_rate_;

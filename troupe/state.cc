@@ -1,6 +1,7 @@
 #include "troupe/state.h"
 
 #include <cstddef>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -92,6 +93,16 @@ void Fill(const StateEntry& entry, const nn::WeightFile& file,
   Synchronize(options.kernels);
 }
 
+// Returns a function that reads the tensor of these names again.
+SavedModel::ReadFn ReaderOf(std::shared_ptr<const nn::WeightFile> file,
+                            std::vector<std::string> names) {
+  return [file = std::move(file), names = std::move(names)](
+             const nn::Tensor& into) -> absl::StatusOr<bool> {
+    return file->Read(
+        {{names.begin(), names.end()}, {into.shape(), into.dtype()}}, into);
+  };
+}
+
 // Throws if the entry cannot be filled, whatever the file has.
 void CheckCanBeFilled(const StateEntry& entry, const StateOptions& options) {
   if (!entry.tensor.defined() && entry.read == nullptr) {
@@ -108,12 +119,21 @@ void CheckCanBeFilled(const StateEntry& entry, const StateOptions& options) {
 }  // namespace
 
 State& State::Add(nn::Module& module) {
+  return AddModule(module, /*model=*/nullptr);
+}
+
+State& State::Add(const SavedModel& model) {
+  return AddModule(model.module(), &model);
+}
+
+State& State::AddModule(nn::Module& module, const SavedModel* model) {
   for (nn::Parameter* p : module.Parameters()) {
     StateEntry entry;
     entry.names = {p->name};
     entry.names.insert(entry.names.end(), p->other_names.begin(),
                        p->other_names.end());
     entry.tensor = p->value;
+    if (model != nullptr) entry.watch = model->WatchReads(*p);
     AddEntry(std::move(entry));
   }
   for (nn::Buffer* b : module.Buffers()) Add(b->name, b->value);
@@ -123,6 +143,12 @@ State& State::Add(nn::Module& module) {
 State& State::Add(absl::string_view name, nn::Module& module) {
   State inner;
   inner.Add(module);
+  return AddAll(name, std::move(inner));
+}
+
+State& State::Add(absl::string_view name, const SavedModel& model) {
+  State inner;
+  inner.Add(model);
   return AddAll(name, std::move(inner));
 }
 
@@ -198,6 +224,11 @@ void Save(nn::Module& module, const std::string& path,
   Save(State().Add(module), path, options);
 }
 
+void Save(const SavedModel& model, const std::string& path,
+          const StateOptions& options) {
+  Save(State().Add(model), path, options);
+}
+
 nn::WeightDifferences Load(const State& state, const std::string& path,
                            const StateOptions& options) {
   for (Saved* saved : state.saved()) saved->Refresh();
@@ -206,18 +237,24 @@ nn::WeightDifferences Load(const State& state, const std::string& path,
   }
   base::PosixFileSystem system;
   base::FileSystem& files = options.files != nullptr ? *options.files : system;
-  const nn::WeightFile file = base::OrThrow(nn::WeightFile::Open(files, path));
+  const auto file = std::make_shared<const nn::WeightFile>(
+      base::OrThrow(nn::WeightFile::Open(files, path)));
   const std::vector<nn::WantedWeight> wanted = WantedOf(state);
-  nn::WeightDifferences differences = file.Compare(wanted);
+  nn::WeightDifferences differences = file->Compare(wanted);
   if (options.strict ? differences.any() : !differences.mismatched.empty()) {
     throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(
         path, " has another state than the one to load; ",
         differences.ToString(),
         "; add to the State what was saved, or unset StateOptions::strict")));
   }
+  // Before an optimizer's own copies are filled, whatever the order in the
+  // State is.
+  for (const StateEntry& entry : state.entries()) {
+    if (entry.watch) entry.watch(ReaderOf(file, entry.names));
+  }
   nn::CachingAllocator host;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    Fill(state.entries()[i], file, wanted[i], options, host);
+    Fill(state.entries()[i], *file, wanted[i], options, host);
   }
   for (Saved* saved : state.saved()) saved->OnLoaded();
   return differences;
@@ -226,6 +263,11 @@ nn::WeightDifferences Load(const State& state, const std::string& path,
 nn::WeightDifferences Load(nn::Module& module, const std::string& path,
                            const StateOptions& options) {
   return Load(State().Add(module), path, options);
+}
+
+nn::WeightDifferences Load(const SavedModel& model, const std::string& path,
+                           const StateOptions& options) {
+  return Load(State().Add(model), path, options);
 }
 
 namespace state_internal {

@@ -3,12 +3,12 @@
 //
 //   std::int64_t epoch = 0;
 //   State state;
-//   state.Add(*model).Add(sgd).Add("epoch", epoch);
+//   state.Add(model).Add(sgd).Add("epoch", epoch);
 //   if (rank == 0) Save(state, "run.safetensors");
 //   Load(state, "run.safetensors");           // into model, sgd and epoch
 //
-//   Save(*model, "model.safetensors");        // the model alone
-//   Load(*model, "model.safetensors");
+//   Save(model, "model.safetensors");         // the model alone
+//   Load(model, "model.safetensors");
 //
 // The file is a safetensors file of format "pt", which Python reads with
 // safetensors.torch.load_file(). Parameters and buffers of a module have the
@@ -25,9 +25,14 @@
 // "module." before names, other floating dtypes, which are converted). Values
 // go to the memory that the tensors have, on whatever device: there is no
 // map_location. All names, shapes and kinds are compared before anything is
-// changed; an error of reading later leaves some values changed. An optimizer
-// with f32 master values of 16-bit weights is part of the State, or begins anew
-// (nn::Optimizer::Begin) after weights were loaded.
+// changed; an error of reading later leaves some values changed.
+//
+// An optimizer with f32_master updates f32 copies of 16-bit parameters. If the
+// State has the optimizer, so has the file its copies. If not, Load() of a
+// Model or DDP gives them the file's values, which may have more digits than
+// the parameters, also if the optimizer is made later; all ranks then load.
+// After any other change of a parameter, by Load() of a bare module, by a
+// collective or by hand, the next Step() begins with the parameter's value.
 //
 // Errors: base::StatusError.
 //     kInvalidArgument: names are missing, unexpected or of another shape, each
@@ -49,6 +54,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/file_system.h"
@@ -61,6 +67,22 @@
 namespace troupe {
 
 class State;
+
+// Interface of a model whose parameters may have wider copies: a Trainable
+// (troupe/model.h).
+class SavedModel {
+ public:
+  // Reads a parameter from a file into host memory of any floating dtype.
+  // Returns false if the file does not have it. May be called at any time.
+  using ReadFn = std::function<absl::StatusOr<bool>(const nn::Tensor& host)>;
+
+  virtual ~SavedModel() = default;
+  virtual nn::Module& module() const = 0;
+  // Returns a function that Load() calls before it reads the parameter. It may
+  // be called when the object has ended.
+  virtual std::function<void(ReadFn read)> WatchReads(
+      const nn::Parameter& parameter) const = 0;
+};
 
 // Interface of an object with a state of its own: an optimizer, a schedule.
 class Saved {
@@ -89,6 +111,8 @@ struct StateEntry {
   // is a constant.
   std::function<absl::Status(const nn::Tensor&)> write = nullptr;
   std::function<absl::Status(const nn::Tensor&)> read = nullptr;
+  // See SavedModel::WatchReads(); null: a parameter of no such model.
+  std::function<void(SavedModel::ReadFn read)> watch = nullptr;
 };
 
 class State {
@@ -97,6 +121,8 @@ class State {
   // names, or with "name." before them.
   State& Add(nn::Module& module);
   State& Add(absl::string_view name, nn::Module& module);
+  State& Add(const SavedModel& model);
+  State& Add(absl::string_view name, const SavedModel& model);
   // Adds what the object adds, with "name." before it, or its default name.
   State& Add(absl::string_view name, Saved& saved);
   State& Add(Saved& saved) { return Add(saved.default_name(), saved); }
@@ -114,6 +140,8 @@ class State {
   absl::Span<Saved* const> saved() const { return saved_; }
 
  private:
+  // `model`: that of the module; null: none.
+  State& AddModule(nn::Module& module, const SavedModel* model);
   // Throws if the entry's tensor has no memory, or its name is taken.
   void AddEntry(StateEntry entry);
   // Adds what `other` has, with "name." before it.
@@ -138,12 +166,16 @@ void Save(const State& state, const std::string& path,
           const StateOptions& options = {});
 void Save(nn::Module& module, const std::string& path,
           const StateOptions& options = {});
+void Save(const SavedModel& model, const std::string& path,
+          const StateOptions& options = {});
 
 // Load from `path`, and return what was missing and unexpected (none, if
 // options.strict).
 nn::WeightDifferences Load(const State& state, const std::string& path,
                            const StateOptions& options = {});
 nn::WeightDifferences Load(nn::Module& module, const std::string& path,
+                           const StateOptions& options = {});
+nn::WeightDifferences Load(const SavedModel& model, const std::string& path,
                            const StateOptions& options = {});
 
 namespace state_internal {

@@ -26,6 +26,7 @@
 #include "troupe/ddp.h"
 #include "troupe/loader.h"
 #include "troupe/loop_rule.h"
+#include "troupe/master_values.h"
 #include "troupe/optimizer.h"
 #include "troupe/plateau.h"
 #include "troupe/program.h"
@@ -91,6 +92,15 @@ namespace loop_rule_h {
 extern const AdamOptions options;
 }
 
+namespace master_values_h {
+extern const nn::Parameter& parameter;
+extern const SavedModel::ReadFn read;
+extern nn::Kernels& kernels;
+extern const actors::ChunkParameters& parameters;
+extern const nn::ParameterArena& arena;
+extern const nn::ArenaRange range;
+}  // namespace master_values_h
+
 namespace optimizer_h {
 extern const Trainable& model;
 extern const Trainable& classifier;
@@ -110,6 +120,7 @@ void Run(Rank& rank);
 }
 
 namespace state_h {
+extern const Trainable& model;
 extern Saved& sgd;
 extern const int rank;
 }  // namespace state_h
