@@ -66,6 +66,29 @@ absl::Status LoopRule::Attach(nn::ParameterArena& arena) {
   return rule_->Attach(arena);
 }
 
+void LoopRule::SetFirstUpdates(const nn::ParameterArena& arena,
+                               absl::Span<const double> first) {
+  engine_left_out_.assign(first.begin(), first.end());
+  std::vector<double> run;
+  for (std::size_t i = 0; i < arena.slots().size(); ++i) {
+    run.push_back(LeftOut(i));
+  }
+  rule_->SetFirstUpdates(arena, run);
+}
+
+double LoopRule::LeftOut(std::size_t slot) const {
+  return (engine_left_out_.empty() ? 0 : engine_left_out_[slot]) +
+         (left_out_before_.empty() ? 0 : left_out_before_[slot]);
+}
+
+void LoopRule::SetLeftOut(absl::Span<const double> left_out) {
+  left_out_before_.assign(left_out.begin(), left_out.end());
+  for (std::size_t i = 0; i < engine_left_out_.size(); ++i) {
+    left_out_before_[i] -= engine_left_out_[i];
+  }
+  rule_->SetFirstUpdates(*arena_, left_out);
+}
+
 double LoopRule::LearningRate(std::int64_t step) const {
   step += settings_->steps_before;
   if (settings_->set_lr.has_value()) return *settings_->set_lr;

@@ -17,6 +17,7 @@
 #ifndef TROUPE_LOOP_RULE_H_
 #define TROUPE_LOOP_RULE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,6 +69,12 @@ class LoopRule : public nn::Optimizer {
   absl::Status SetUpdates(std::int64_t updates, std::int64_t step,
                           nn::Kernels& kernels);
 
+  // Number of the run's updates that have left out the arena's slot `slot`,
+  // for a rule that CountsUpdates(); the others have no use for it.
+  double LeftOut(std::size_t slot) const;
+  // Makes `left_out` these numbers, one for each slot.
+  void SetLeftOut(absl::Span<const double> left_out);
+
   // nn::Optimizer:
   absl::Status Attach(nn::ParameterArena& arena) override;
   absl::Status Begin(nn::Kernels& kernels, nn::ParameterArena& arena) override {
@@ -75,9 +82,7 @@ class LoopRule : public nn::Optimizer {
   }
   bool CountsUpdates() const override { return rule_->CountsUpdates(); }
   void SetFirstUpdates(const nn::ParameterArena& arena,
-                       absl::Span<const double> first) override {
-    rule_->SetFirstUpdates(arena, first);
-  }
+                       absl::Span<const double> first) override;
   double LearningRate(std::int64_t step) const override;
   void FillScalars(std::int64_t step, nn::StepScalars& values) const override;
   absl::Status Inspect(nn::Kernels& kernels, const nn::Tensor& scalars,
@@ -116,6 +121,9 @@ class LoopRule : public nn::Optimizer {
   // The engine's update that is the parameters' first one: below 0 for a run
   // that was loaded.
   std::int64_t first_update_ = 0;
+  // For each slot, the number of updates that have left it out, as the engine
+  // counts it, and the difference from that to the run's; empty: all are 0.
+  std::vector<double> engine_left_out_, left_out_before_;
   // Scalars of the last step, if steps may be skipped; undefined before one.
   nn::Tensor last_scalars_;
 };

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "actors/chunks/update_counts.h"
 #include "base/name_pattern.h"
 #include "base/status_error.h"
 #include "troupe/loop_rule.h"
@@ -77,6 +79,9 @@ Optimizer::Optimizer(
     return rule;
   });
   settings_->base_lr = rules_[0]->LearningRate(/*step=*/0);
+  for (const LoopRule* rule : rules_) {
+    saved_.counts.emplace_back(rule->arena()->slots().size(), kAll);
+  }
   // The model may outlive this object, and so may its settings and rules.
   ModelCore* const core = &model_.core();
   core->set_use_rate([core, settings = settings_,
@@ -125,16 +130,21 @@ void Optimizer::Schedule(const LrSchedule& schedule, std::int64_t every) {
 }
 
 void Optimizer::AddTo(State& state) {
-  for (const LoopRule* rule : rules_) {
-    const nn::ParameterArena& arena = *rule->arena();
-    for (const nn::ArenaSlot& slot : arena.slots()) {
-      if (slot.bucket == nn::kNoBucket || !rule->Trains(*slot.parameter)) {
+  for (std::size_t r = 0; r < rules_.size(); ++r) {
+    const LoopRule& rule = *rules_[r];
+    const nn::ParameterArena& arena = *rule.arena();
+    for (std::size_t i = 0; i < arena.slots().size(); ++i) {
+      const nn::ArenaSlot& slot = arena.slots()[i];
+      const std::string& parameter = slot.parameter->name;
+      if (slot.bucket == nn::kNoBucket || !rule.Trains(*slot.parameter)) {
         continue;
       }
       for (const auto& [name, values] : arena.states()) {
-        state.Add(absl::StrCat(slot.parameter->name, ".", name),
-                  arena.View(values, slot));
+        state.Add(absl::StrCat(parameter, ".", name), arena.View(values, slot));
       }
+      if (!rule.CountsUpdates()) continue;
+      state.AddOptional(absl::StrCat(parameter, ".", actors::kUpdateCountState),
+                        saved_.counts[r][i], kAll, /*beside=*/"step");
     }
   }
   state.Add("step", saved_.step).Add("draws", saved_.draws);
@@ -146,6 +156,12 @@ void Optimizer::Refresh() {
   saved_.step = steps();
   saved_.updates = base::OrThrow(rules_[0]->Updates(
       model_.core().engine().step(), model_.rank().kernels()));
+  for (std::size_t r = 0; r < rules_.size(); ++r) {
+    for (std::size_t i = 0; i < saved_.counts[r].size(); ++i) {
+      const double left_out = rules_[r]->LeftOut(i);
+      saved_.counts[r][i] = left_out == 0 ? kAll : saved_.updates - left_out;
+    }
+  }
   saved_.draws = DrawsOf(model_.rank()).step;
   saved_.lr = lr();
   saved_.lr_is_set = settings_->set_lr.has_value();
@@ -160,6 +176,17 @@ void Optimizer::OnLoaded() {
                         " updates and the draws of ", saved_.draws,
                         " steps; a file of Save() has no such numbers"));
   }
+  std::vector<std::vector<double>> left_out = saved_.counts;
+  for (std::vector<double>& of_rule : left_out) {
+    for (double& number : of_rule) {
+      if (number != kAll && !(number >= 0 && number <= saved_.updates)) {
+        Refuse(absl::StrCat("the file's optimizer has updated a parameter ",
+                            number, " times in ", saved_.updates,
+                            " updates; a file of Save() has no such number"));
+      }
+      number = number == kAll ? 0 : saved_.updates - number;
+    }
+  }
   const std::int64_t engine_steps = model_.core().engine().step();
   settings_->steps_before = saved_.step - engine_steps;
   settings_->set_lr.reset();
@@ -168,9 +195,10 @@ void Optimizer::OnLoaded() {
   draws.step = saved_.draws - 1;
   model_.rank().context().set_random(draws);
   model_.rank().BeginStep();
-  for (LoopRule* rule : rules_) {
-    base::OrThrow(rule->SetUpdates(saved_.updates, engine_steps,
-                                   model_.rank().kernels()));
+  for (std::size_t r = 0; r < rules_.size(); ++r) {
+    base::OrThrow(rules_[r]->SetUpdates(saved_.updates, engine_steps,
+                                        model_.rank().kernels()));
+    rules_[r]->SetLeftOut(left_out[r]);
   }
 }
 

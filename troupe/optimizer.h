@@ -39,10 +39,12 @@
 // PyTorch, such as "optimizer.fc.weight.exp_avg", beside "optimizer.step", the
 // number of steps; "optimizer.draws", that of the rank's random draws;
 // "optimizer.lr", the next step's rate; "optimizer.lr_is_set", 1 if it was set
-// (a schedule's rate follows from the step); and, where steps may be skipped,
-// "optimizer.updates". A run that is saved after a Step() and loaded goes on
-// with the same bits, unless steps have left out parameters that no rank used:
-// Adam then counts those steps for them, too. Load() discards gradients.
+// (a schedule's rate follows from the step); where steps may be skipped,
+// "optimizer.updates"; and, for a parameter that updates have left out because
+// no rank had used it, "optimizer.fc.weight.step", the number of its own
+// updates, if the optimizer depends on that number, as Adam does. A run that is
+// saved after a Step() and loaded goes on with the same bits. Load() discards
+// gradients.
 //
 // Errors: base::StatusError. kInvalidArgument names the option, the rate or the
 // pattern that matches no parameter.
@@ -112,6 +114,8 @@ class Optimizer : public Saved {
   void set_base_lr(double lr);
 
  private:
+  static constexpr double kAll = -1;
+
   Trainable model_;
   std::shared_ptr<LoopSettings> settings_;
   std::vector<LoopRule*> rules_;  // one for each dtype; the engine's
@@ -122,6 +126,9 @@ class Optimizer : public Saved {
     std::int64_t draws = 0;  // step of the rank's random draws
     double lr = 0;
     bool lr_is_set = false;
+    // For each rule and slot, the number of the parameter's updates; kAll: all
+    // of the run's.
+    std::vector<std::vector<double>> counts;
   } saved_;
 };
 

@@ -1,8 +1,10 @@
 #include "troupe/state.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
@@ -93,6 +95,29 @@ void Fill(const StateEntry& entry, const nn::WeightFile& file,
   Synchronize(options.kernels);
 }
 
+// Removes optional entries from the names of those that a file lacks. Returns
+// those of them that the file has as absent.
+std::vector<const StateEntry::Optional*> TakeAbsent(
+    const State& state, std::vector<std::string>& missing) {
+  const absl::flat_hash_set<std::string> lacks(missing.begin(), missing.end());
+  absl::flat_hash_set<std::string> taken;
+  std::vector<const StateEntry::Optional*> absent;
+  for (const StateEntry& entry : state.entries()) {
+    if (!entry.optional.has_value() || !lacks.contains(entry.names[0]))
+      continue;
+    taken.insert(entry.names[0]);
+    if (!lacks.contains(entry.optional->beside)) {
+      absent.push_back(&*entry.optional);
+    }
+  }
+  missing.erase(std::remove_if(missing.begin(), missing.end(),
+                               [&taken](const std::string& name) {
+                                 return taken.contains(name);
+                               }),
+                missing.end());
+  return absent;
+}
+
 // Returns a function that reads the tensor of these names again.
 SavedModel::ReadFn ReaderOf(std::shared_ptr<const nn::WeightFile> file,
                             std::vector<std::string> names) {
@@ -167,6 +192,13 @@ State& State::Add(absl::string_view name, const nn::Tensor& tensor) {
   return *this;
 }
 
+State& State::AddOptional(absl::string_view name, double& number, double absent,
+                          absl::string_view beside) {
+  Add(name, number);
+  entries_.back().optional = {&number, absent, std::string(beside)};
+  return *this;
+}
+
 State& State::Add(const nn::ParameterArena& arena) {
   for (const nn::ArenaSlot& slot : arena.slots()) {
     for (const auto& [state_name, state] : arena.states()) {
@@ -197,6 +229,9 @@ void State::AddEntry(StateEntry entry) {
 State& State::AddAll(absl::string_view name, State other) {
   for (StateEntry& entry : other.entries_) {
     for (std::string& each : entry.names) each = absl::StrCat(name, ".", each);
+    if (entry.optional.has_value()) {
+      entry.optional->beside = absl::StrCat(name, ".", entry.optional->beside);
+    }
     AddEntry(std::move(entry));
   }
   saved_.insert(saved_.end(), other.saved_.begin(), other.saved_.end());
@@ -209,6 +244,8 @@ void Save(const State& state, const std::string& path,
   nn::CachingAllocator host;
   std::vector<nn::NamedTensor> tensors;
   for (const StateEntry& entry : state.entries()) {
+    const auto& optional = entry.optional;
+    if (optional.has_value() && *optional->number == optional->absent) continue;
     tensors.push_back({entry.names[0], HostValues(entry, options, host)});
   }
   Synchronize(options.kernels);
@@ -241,11 +278,15 @@ nn::WeightDifferences Load(const State& state, const std::string& path,
       base::OrThrow(nn::WeightFile::Open(files, path)));
   const std::vector<nn::WantedWeight> wanted = WantedOf(state);
   nn::WeightDifferences differences = file->Compare(wanted);
+  const auto absent = TakeAbsent(state, differences.missing);
   if (options.strict ? differences.any() : !differences.mismatched.empty()) {
     throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(
         path, " has another state than the one to load; ",
         differences.ToString(),
         "; add to the State what was saved, or unset StateOptions::strict")));
+  }
+  for (const StateEntry::Optional* optional : absent) {
+    *optional->number = optional->absent;
   }
   // Before an optimizer's own copies are filled, whatever the order in the
   // State is.

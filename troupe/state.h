@@ -47,6 +47,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -111,6 +112,13 @@ struct StateEntry {
   // is a constant.
   std::function<absl::Status(const nn::Tensor&)> write = nullptr;
   std::function<absl::Status(const nn::Tensor&)> read = nullptr;
+  // For a number that a file may lack; see State::AddOptional().
+  struct Optional {
+    double* number;
+    double absent;
+    std::string beside;
+  };
+  std::optional<Optional> optional = std::nullopt;
   // See SavedModel::WatchReads(); null: a parameter of no such model.
   std::function<void(SavedModel::ReadFn read)> watch = nullptr;
 };
@@ -135,6 +143,10 @@ class State {
   template <typename T, typename = std::enable_if_t<
                             std::is_arithmetic_v<std::remove_reference_t<T>>>>
   State& Add(absl::string_view name, T&& number);
+  // Adds a number that is mostly `absent`: Save() leaves it out if it is, and
+  // Load() makes it so if the file has the entry `beside` and not this one.
+  State& AddOptional(absl::string_view name, double& number, double absent,
+                     absl::string_view beside);
 
   absl::Span<const StateEntry> entries() const { return entries_; }
   absl::Span<Saved* const> saved() const { return saved_; }
