@@ -21,8 +21,10 @@
 // It may use all of the group's calls, those that wait and those that start.
 // The group has the ranks of the DDP and is the hook's alone; all ranks make
 // the same calls, in the same order. A hook runs under NoGrad(). It runs no
-// Backward(), Step() or ZeroGrad() of its model. The code of a BucketFuture
-// starts nothing in the group: other ranks reach it at other times.
+// Backward(), Step() or ZeroGrad() of its model, nor of another one that is in
+// the midst of such a call, as in the backward of a loss of both. The code of a
+// BucketFuture starts nothing in the group: other ranks reach it at other
+// times.
 //
 // A second Backward() without NoSync() in one step adds to gradients that are
 // reduced already, and the hook reduces the sum, as in PyTorch.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -210,6 +211,56 @@ TEST(TwoModelsTest, RefusesExactMeanAndJoin) {
                         "and one of them is under Join(), where a rank that "
                         "has ended could not follow; detach the output of one, "
                         "or put them into one module"));
+}
+
+// A hook of one model of the loss must leave the other one alone, which is in
+// the midst of its backward or step.
+TEST(TwoModelsTest, AHookMayNotCallTheOtherModel) {
+  using Call = std::function<void(DDP & other, Sgd & sgd)>;
+  const std::vector<Call> calls = {
+      [](DDP&, Sgd& sgd) { sgd.Step(); },
+      [](DDP&, Sgd& sgd) { sgd.ZeroGrad(); },
+      [](DDP& other, Sgd&) { AverageGradients(other); },
+      [](DDP& other, Sgd&) {
+        nn::Sum(other.rank().Ones({5, 4})).Backward();
+      },
+  };
+  // `last`: whether the hook is that of the model that has gradients last.
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    for (const bool last : {true, false}) {
+      const Program program = [&](Rank& rank) {
+        auto a = rank.Make<Generator>();
+        auto b = rank.Make<Discriminator>();
+        DDP ddp_a(a, SmallBuckets()), ddp_b(b, SmallBuckets());
+        Sgd sgd_a = Momentum(ddp_a), sgd_b = Momentum(ddp_b);
+        DDP& hooked = last ? ddp_a : ddp_b;
+        DDP& other = last ? ddp_b : ddp_a;
+        Sgd& sgd = last ? sgd_b : sgd_a;
+        hooked.RegisterCommHook([&](Group& group, GradBucket& bucket) {
+          calls[i](other, sgd);
+          return AllReduceHook(group, bucket);
+        });
+        nn::MeanSquaredError(ddp_b(ddp_a(rank.Randn({5, 4}))),
+                             rank.Randn({5, 1}))
+            .Backward();
+        sgd_a.Step();
+        sgd_b.Step();
+      };
+      const std::string refused = i < 3 ? "a communication hook may not run "
+                                          "backwards, steps or ZeroGrad() of "
+                                          "another model"
+                                        : "a NoGrad guard takes it away";
+      EXPECT_THAT(std::string(Spawn(program, Ranks(2)).message()),
+                  HasSubstr(refused))
+          << "call " << i << ", last " << last;
+      for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        EXPECT_THAT(
+            std::string(Simulate(program, Ranks(2), {seed}).status.message()),
+            HasSubstr(refused))
+            << "call " << i << ", seed " << seed;
+      }
+    }
+  }
 }
 
 }  // namespace

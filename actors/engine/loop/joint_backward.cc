@@ -4,6 +4,7 @@
 #include <deque>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -39,6 +40,10 @@ absl::Status JointBackward::Run(const LoopBackward& backward) {
   for (const BackwardModel& model : models_) {
     TROUPE_RETURN_IF_ERROR(model.engine->AwaitGradients());
   }
+  for (const BackwardModel& model : models_) model.engine->busy_ = true;
+  const absl::Cleanup ended = [this] {
+    for (const BackwardModel& model : models_) model.engine->busy_ = false;
+  };
   std::deque<TraceScope> scopes;
   for (const BackwardModel& model : models_) {
     LoopBackward own = backward;

@@ -1,6 +1,7 @@
 // The refusals of a LoopEngine, and StepInBackward(), which consists of them.
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "actors/engine/loop/bucket_hook.h"
 #include "actors/engine/loop/loop_engine.h"
 
@@ -46,11 +47,13 @@ absl::Status LoopEngine::CheckStepInBackward(bool synced) const {
       "updated the parameters already; call Step() between them");
 }
 
-absl::Status LoopEngine::CheckOutsideHook() const {
-  if (hook_ == nullptr || !hook_->running()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "a communication hook may not run backwards, steps or ZeroGrad() of its "
-      "model, nor wait for its gradients; it reduces the bucket it is given");
+absl::Status LoopEngine::CheckOutsideHooks() const {
+  const bool own = hook_ != nullptr && hook_->running();
+  if (!own && !busy_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "a communication hook may not run backwards, steps or ZeroGrad() of ",
+      own ? "its model" : "another model that is in the midst of one",
+      ", nor wait for its gradients; it reduces the bucket it is given"));
 }
 
 absl::Status LoopEngine::CheckBackward(const LoopBackward& backward,

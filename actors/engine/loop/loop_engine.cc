@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/loop/hook_action.h"
@@ -368,8 +369,10 @@ absl::Status LoopEngine::CountLeftOut(const StepLoss& loss) {
 }
 
 absl::Status LoopEngine::AwaitGradients() {
-  TROUPE_RETURN_IF_ERROR(CheckOutsideHook());
+  TROUPE_RETURN_IF_ERROR(CheckOutsideHooks());
   if (!reducing_) return absl::OkStatus();
+  busy_ = true;
+  const absl::Cleanup ended = [this] { busy_ = false; };
   TROUPE_RETURN_IF_ERROR(StartReductions());
   while (reducer_->in_flight() > 0) {
     wait_.AwaitNews();
@@ -382,7 +385,7 @@ absl::Status LoopEngine::AwaitGradients() {
 }
 
 absl::Status LoopEngine::Step() {
-  TROUPE_RETURN_IF_ERROR(CheckOutsideHook());
+  TROUPE_RETURN_IF_ERROR(CheckOutsideHooks());
   if (parameters_->optimizer() == nullptr) {
     return absl::FailedPreconditionError(
         "Step() without an optimizer; make one for this model first");
@@ -394,6 +397,8 @@ absl::Status LoopEngine::Step() {
               "reduced over the ranks; run the last backward without it"
             : "Step() without gradients; call Backward() first");
   }
+  busy_ = true;
+  const absl::Cleanup ended = [this] { busy_ = false; };
   StepInFlight& step = dispatcher_->present();
   TROUPE_RETURN_IF_ERROR(LeaveOutUnused());
   if (updating_) {

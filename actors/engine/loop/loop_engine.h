@@ -233,8 +233,9 @@ class LoopEngine : private GradientLedger::Listener {
 
   // Refuses a backward that the updates of another one forbid.
   absl::Status CheckStepInBackward(bool synced) const;
-  // Refuses a call from inside of the hook.
-  absl::Status CheckOutsideHook() const;
+  // Refuses a call from inside of the hook, or, while another call is under
+  // way, from inside of another model's.
+  absl::Status CheckOutsideHooks() const;
   absl::Status CheckBackward(const LoopBackward& backward, bool synced) const;
   // Begins the pass of a backward that may be begun and may use other models'
   // parameters, too; and the action in the trace, in `scopes`.
@@ -279,6 +280,9 @@ class LoopEngine : private GradientLedger::Listener {
   BucketHook* hook_ = nullptr;          // null: all-reduces
   std::unique_ptr<LaunchOrder> order_;  // null: by number
   bool steps_in_backward_ = false;
+  // Whether a backward, a step or a wait for gradients is under way, in which
+  // hooks of other engines of the rank may run.
+  bool busy_ = false;
 
   std::int64_t step_ = 0;
   int backwards_ = 0;        // number in this step
