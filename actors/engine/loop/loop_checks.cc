@@ -53,7 +53,8 @@ absl::Status LoopEngine::CheckOutsideHooks() const {
   return absl::FailedPreconditionError(absl::StrCat(
       "a communication hook may not run backwards, steps or ZeroGrad() of ",
       own ? "its model" : "another model that is in the midst of one",
-      ", nor wait for its gradients; it reduces the bucket it is given"));
+      ", nor wait for its gradients; reduce the bucket that it is given, and "
+      "leave the rest to the loop"));
 }
 
 absl::Status LoopEngine::CheckBackward(const LoopBackward& backward,
