@@ -95,7 +95,8 @@ void AgentState::OnBeat() {
         absl::FormatDuration(absl::Trunc(absl::FromChrono(silent->duration),
                                          absl::Milliseconds(100))),
         ": it is stopped, or the network between it and process ",
-        options_.process, " is"));
+        options_.process,
+        " is; continue it (kill -CONT), or check the network"));
     // If process 0 was only stopped, it will read why this process has left.
     self_->send(coordinator_,
                 MakeFailure(generation_, /*rank=*/-1, /*actor=*/"", status));

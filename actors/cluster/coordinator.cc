@@ -261,7 +261,8 @@ void CoordinatorState::OnBeat() {
              Describe(process), " has given no sign of life for ",
              absl::FormatDuration(absl::Trunc(
                  absl::FromChrono(silent->duration), absl::Milliseconds(100))),
-             ": it is stopped, or the network between it and process 0 is")),
+             ": it is stopped, or the network between it and process 0 is; "
+             "continue it (kill -CONT), or check the network")),
          /*lost=*/process);
     Leave(process);
   }

@@ -172,7 +172,8 @@ TEST(ProcessJobTest, AStoppedProcessIsNamedWithinTheLivenessTimeout) {
     EXPECT_THAT(std::string(status.message()),
                 ContainsRegex(absl::StrCat(
                     "process ", stopped, " \\([^)]*pid ", children.pid(stopped),
-                    ", rank ", stopped, "\\) has given no sign of life for ")));
+                    ", rank ", stopped,
+                    "\\) has given no sign of life for .*; continue it ")));
     // It reads what the other process has said of it, and ends, too.
     children.Continue(stopped);
     EXPECT_EQ(children.Wait(stopped).code(), absl::StatusCode::kUnavailable);

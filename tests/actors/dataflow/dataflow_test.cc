@@ -247,7 +247,7 @@ TEST_F(StageRunTest, AFunctionsErrorNamesStageChannelAndNumber) {
                         -> absl::StatusOr<nn::Tensor> { return nn::Tensor(); },
                     true),
             "stage mine, x, number 0: gives a tensor without memory for "
-            "channel y");
+            "channel y; return one with values");
 }
 
 TEST(StageState, AFactoryThatFailsIsNamed) {

@@ -309,9 +309,10 @@ TEST(UserMistakesTest, FactoriesThatMakeNothingForARank) {
   spec.model = [made, model = spec.model]() -> std::unique_ptr<nn::Module> {
     return made->fetch_add(1) == 2 ? nullptr : model();
   };
-  EXPECT_THAT(ErrorOf(spec),
-              testing::MatchesRegex("rank [01], compute: the model factory "
-                                    "returned no model"));
+  EXPECT_THAT(
+      ErrorOf(spec),
+      testing::MatchesRegex("rank [01], compute: the ModelFactory returned "
+                            "null; return a module from it"));
 }
 
 TEST(UserMistakesTest, AScheduleWithTransfersOfItsOwn) {

@@ -126,12 +126,13 @@ TEST(TokenJobTest, ALossMustReturnItsStatistics) {
     spec.loss = loss;
     return std::string(RunJob(spec, nullptr).status().message());
   };
-  EXPECT_NE(message([](nn::Context&, const nn::Tensor& y, const nn::Tensor&) {
-              return y;
-            })
-                .find("the loss function returned f32[8, 6, 11] on cpu:0, not "
-                      "the statistics of a loss (nn/ops/loss.h)"),
-            std::string::npos);
+  EXPECT_NE(
+      message([](nn::Context&, const nn::Tensor& y, const nn::Tensor&) {
+        return y;
+      })
+          .find("the loss function returned f32[8, 6, 11] on cpu:0, not "
+                "the statistics of a loss; return those of nn/ops/loss.h"),
+      std::string::npos);
   EXPECT_NE(message([](nn::Context&, const nn::Tensor&, const nn::Tensor&) {
               return nn::Tensor();
             }).find("the loss function returned an undefined tensor, not"),

@@ -164,7 +164,8 @@ TEST(ConnectLinksTest, ChecksItsOptions) {
   MemoryStore store;
   ConnectOptions options = Options(2, 2);
   EXPECT_EQ(ConnectLinks(options, store).status(),
-            absl::InvalidArgumentError("process 2 of 2"));
+            absl::InvalidArgumentError(
+                "ConnectOptions.process must be 0 to 1, not 2"));
   options = Options(0, 2);
   options.token.fill(0);
   EXPECT_EQ(ConnectLinks(options, store).status(),

@@ -43,13 +43,15 @@ TEST(NcclBackendTest, ChecksTheOptions) {
   EXPECT_EQ(message([](NcclGroupOptions& o) {
               o.ranks = {4, 4};
             }),
-            group + "ranks are none, or one comes twice");
-  EXPECT_EQ(message([](NcclGroupOptions& o) { o.local = {2}; }),
-            group + "local has no place of ranks, or one twice");
-  EXPECT_EQ(message([](NcclGroupOptions& o) { o.local = {}; }),
-            group + "local has no place of ranks, or one twice");
+            group + "ranks are none, or one comes twice; name each once");
+  EXPECT_EQ(
+      message([](NcclGroupOptions& o) { o.local = {2}; }),
+      group + "local has no place of ranks, or one twice; name each once");
+  EXPECT_EQ(
+      message([](NcclGroupOptions& o) { o.local = {}; }),
+      group + "local has no place of ranks, or one twice; name each once");
   EXPECT_EQ(message([](NcclGroupOptions& o) { o.in_flight_max = 0; }),
-            group + "in_flight_max is below 1");
+            group + "in_flight_max must be at least 1");
 }
 
 }  // namespace
