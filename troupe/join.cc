@@ -1,9 +1,10 @@
 #include "troupe/join.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,79 +15,45 @@
 #include "base/status_error.h"
 #include "nn/autograd/create.h"
 #include "nn/autograd/var_math.h"
+#include "nn/modules/batch_norm.h"
+#include "nn/ops/cast.h"
+#include "troupe/join_notice.h"
 #include "troupe/model_core.h"
 
 namespace troupe {
 namespace {
 
-// Call that a rank is about to make.
-enum class Call : std::int64_t { kEnded, kForward, kBackward };
-
-const char* NameOf(Call call) {
-  switch (call) {
-    case Call::kForward:
-      return "a forward";
-    case Call::kBackward:
-      return "a backward";
-    case Call::kEnded:
-      break;
-  }
-  return "the end of its batches";
-}
-
-// A rank's row of the exchange.
-struct Notice {
-  Call call = Call::kEnded;
-  bool synced = true;      // whether the (next) backward reduces gradients
-  std::int64_t steps = 0;  // number of Step()s under this guard
-  double rate = 0;         // learning rate of the last of these
-  // Whether ZeroGrad() was called since the last backward.
-  bool discarded = false;
-  // A forward's input.
-  Shape shape;
-  DType dtype = DType::kF32;
-};
-
-constexpr int kHead = 7;
-constexpr int kNumbers = kHead + Shape::kMaxRank;
-
-void Write(const Notice& notice, std::int64_t* numbers) {
-  std::fill(numbers, numbers + kNumbers, 0);
-  numbers[0] = static_cast<std::int64_t>(notice.call);
-  numbers[1] = notice.synced;
-  numbers[2] = notice.steps;
-  numbers[3] = notice.discarded;
-  numbers[4] = static_cast<std::int64_t>(notice.dtype);
-  numbers[5] = notice.shape.rank();
-  std::memcpy(&numbers[6], &notice.rate, sizeof(notice.rate));
-  std::copy(notice.shape.dims().begin(), notice.shape.dims().end(),
-            numbers + kHead);
-}
-
-Notice Read(const std::int64_t* numbers) {
-  Notice notice;
-  notice.call = static_cast<Call>(numbers[0]);
-  notice.synced = numbers[1] != 0;
-  notice.steps = numbers[2];
-  notice.discarded = numbers[3] != 0;
-  notice.dtype = static_cast<DType>(numbers[4]);
-  std::memcpy(&notice.rate, &numbers[6], sizeof(notice.rate));
-  notice.shape = Shape(absl::MakeConstSpan(numbers + kHead, numbers[5]));
-  return notice;
-}
-
 absl::Status Differ(const std::string& first, const std::string& second) {
   return absl::FailedPreconditionError(absl::StrCat(
       first, ", ", second,
       "; under Join() all ranks that have not ended call forward, Backward() "
-      "and Step() of the model in the same order"));
+      "and Step() of the model, or of the models, in the same order"));
+}
+
+bool HasSynchronisedNorms(const nn::Module& module) {
+  const auto* const norm = dynamic_cast<const nn::BatchNorm*>(&module);
+  if (norm != nullptr && !norm->sync_axis().empty()) return true;
+  return std::any_of(module.children().begin(), module.children().end(),
+                     [](const std::unique_ptr<nn::Module>& child) {
+                       return HasSynchronisedNorms(*child);
+                     });
+}
+
+// Returns the model's name among several: its number, from 1, and a parameter.
+std::string NameOf(std::size_t i, const Trainable& model) {
+  const std::vector<nn::Parameter*> parameters = model.Parameters();
+  return absl::StrCat("model ", i + 1,
+                      parameters.empty()
+                          ? ""
+                          : absl::StrCat(" (", parameters[0]->name, ", ...)"));
 }
 
 }  // namespace
 
 class JoinGuard::Notices : private ModelCore::CallObserver {
  public:
-  Notices(ModelCore& core, const JoinOptions& options, CallPlace place);
+  Notices(const std::vector<Trainable>& models, const JoinOptions& options,
+          CallPlace place);
   ~Notices() override;
 
   // Answers the peers until all have ended.
@@ -94,62 +61,93 @@ class JoinGuard::Notices : private ModelCore::CallObserver {
 
  private:
   // ModelCore::CallObserver:
-  absl::Status OnForward(const Tensor& x) override;
-  absl::Status OnBackward() override;
+  absl::Status OnForward(ModelCore& model, const Tensor& x) override;
+  absl::Status OnBackward(absl::Span<ModelCore* const> models) override;
 
-  // Exchanges this rank's notice for those of all.
-  absl::Status Exchange(Notice own);
+  // Exchanges this rank's notice, whose `models` are set here, for those of
+  // all.
+  absl::Status Exchange(JoinNotice own);
   // Sets who trains, after an exchange. Returns an error if the peers' calls
   // differ, or if a rank may not end early.
   absl::Status Follow();
   // Makes the calls that `peer` has made since its last notice.
-  void CatchUp(const Notice& peer);
-  void ShadowForward(const Notice& peer);
-  void ShadowBackward();
+  void CatchUp(const JoinNotice& peer);
+  // The same at the end, where the peers that were the last to train may have
+  // made a step behind their last notice.
+  void CatchUpWithLast();
+  void ShadowForward(const JoinNotice& peer);
+  void ShadowBackward(const JoinNotice& peer);
+  // Returns the error of a shadow's call, with the guard's place.
+  absl::Status Error(const absl::Status& status) const;
   int NumberOf(std::size_t i) const { return group_.ranks()[i]; }
+  int IndexOf(const ModelCore& model) const {
+    return static_cast<int>(std::find(cores_.begin(), cores_.end(), &model) -
+                            cores_.begin());
+  }
 
-  ModelCore& core_;
+  const std::vector<Trainable> models_;
+  std::vector<ModelCore*> cores_;  // the models' cores
+  std::vector<std::string> names_;
   Rank& rank_;
   Group& group_;
   const JoinOptions options_;
   const CallPlace place_;
-  const std::int64_t steps_before_;
-  const Var own_, all_;  // i64 [kNumbers] and [ranks, kNumbers]
-  std::vector<Notice> notices_;
+  std::vector<std::int64_t> steps_before_;  // each model's steps
+  Var own_, all_;                           // i64 [row] and [ranks, row]
+  std::vector<JoinNotice> notices_;
   bool shadows_ = false;
-  Var outputs_;  // sum of all outputs since the last backward of a shadow
+  // Sum of each model's outputs since the last backward of a shadow.
+  std::vector<Var> outputs_;
 };
 
-JoinGuard::Notices::Notices(ModelCore& core, const JoinOptions& options,
-                            CallPlace place)
-    : core_(core),
-      rank_(core.rank()),
+JoinGuard::Notices::Notices(const std::vector<Trainable>& models,
+                            const JoinOptions& options, CallPlace place)
+    : models_(models),
+      rank_(models[0].rank()),
       group_(rank_.Axis("dp")),
       options_(options),
       place_(place),
-      steps_before_(core.engine().step()),
-      own_(rank_.Zeros({kNumbers}, DType::kI64)),
-      all_(rank_.Zeros({group_.size(), kNumbers}, DType::kI64)) {
-  core_.set_observer(this);
+      outputs_(models.size()) {
+  for (const Trainable& model : models_) {
+    names_.push_back(NameOf(names_.size(), model));
+    cores_.push_back(&model.core());
+    steps_before_.push_back(model.core().engine().step());
+    model.core().set_observer(this);
+  }
+  const std::int64_t row =
+      JoinNotice::NumbersOf(static_cast<int>(models.size()));
+  own_ = rank_.Zeros({row}, DType::kI64);
+  all_ = rank_.Zeros({group_.size(), row}, DType::kI64);
 }
 
 JoinGuard::Notices::~Notices() {
-  core_.set_observer(nullptr);
-  core_.set_active({});
-  core_.set_gradient_factor(1);
+  for (ModelCore* core : cores_) {
+    core->set_observer(nullptr);
+    core->set_active({});
+    core->set_gradient_factor(1);
+  }
 }
 
-absl::Status JoinGuard::Notices::Exchange(Notice own) {
-  own.steps = core_.engine().step() - steps_before_;
-  own.rate = core_.last_rate();
-  own.discarded = core_.discarded();
-  Write(own, own_.tensor().data<std::int64_t>());
+absl::Status JoinGuard::Notices::Exchange(JoinNotice own) {
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    const ModelCore& core = *cores_[i];
+    JoinNotice::Model model;
+    model.steps = cores_[i]->engine().step() - steps_before_[i];
+    model.rate = core.last_rate();
+    model.discarded = core.discarded();
+    model.synced = core.synced();
+    model.frozen = core.frozen();
+    own.models.push_back(model);
+  }
+  own.Write(own_.tensor().data<std::int64_t>());
   const actors::CallNote::Scope call(rank_.strand().call(), "Join", place_);
   TROUPE_RETURN_IF_ERROR(
       rank_.strand().Run(group_.comm(), comm::AllGather(own_, all_)));
   notices_.clear();
   for (int r = 0; r < group_.size(); ++r) {
-    notices_.push_back(Read(all_.tensor().data<std::int64_t>() + r * kNumbers));
+    notices_.push_back(
+        JoinNotice::Read(all_.tensor().data<std::int64_t>() + r * own_.numel(),
+                         static_cast<int>(cores_.size())));
   }
   return absl::OkStatus();
 }
@@ -158,7 +156,7 @@ absl::Status JoinGuard::Notices::Follow() {
   std::vector<int> ended;
   std::vector<std::size_t> active;
   for (std::size_t i = 0; i < notices_.size(); ++i) {
-    if (notices_[i].call == Call::kEnded) {
+    if (notices_[i].call == JoinCall::kEnded) {
       ended.push_back(NumberOf(i));
     } else {
       active.push_back(i);
@@ -166,19 +164,11 @@ absl::Status JoinGuard::Notices::Follow() {
   }
   // At the end, buffers are those of the ranks that were the last to train.
   if (active.empty()) return absl::OkStatus();
-  const Notice& first = notices_[active[0]];
+  const JoinNotice& first = notices_[active[0]];
   for (std::size_t i : active) {
-    const Notice& other = notices_[i];
-    const auto says = [&](std::size_t who, const Notice& notice) {
-      return absl::StrCat("rank ", NumberOf(who), " is at ",
-                          NameOf(notice.call),
-                          notice.synced ? "" : " under NoSync()", " after ",
-                          notice.steps, " steps");
-    };
-    if (other.call != first.call || other.synced != first.synced ||
-        other.steps != first.steps) {
-      return Differ(says(active[0], first), says(i, other));
-    }
+    if (first.Agrees(notices_[i])) continue;
+    return Differ(first.ToString(NumberOf(active[0]), names_),
+                  notices_[i].ToString(NumberOf(i), names_));
   }
   if (options_.throw_on_early_termination && !ended.empty()) {
     return absl::OutOfRangeError(absl::StrCat(
@@ -191,136 +181,191 @@ absl::Status JoinGuard::Notices::Follow() {
   ranks.first = static_cast<int>(active[0]);
   ranks.all_per_active = static_cast<double>(notices_.size()) / active.size();
   ranks.self = !shadows_;
-  core_.set_active(ranks);
-  if (!options_.divide_by_initial_world_size) {
-    core_.set_gradient_factor(ranks.all_per_active);
+  for (ModelCore* core : cores_) {
+    core->set_active(ranks);
+    if (!options_.divide_by_initial_world_size) {
+      core->set_gradient_factor(ranks.all_per_active);
+    }
   }
   return absl::OkStatus();
 }
 
-absl::Status JoinGuard::Notices::OnForward(const Tensor& x) {
+absl::Status JoinGuard::Notices::OnForward(ModelCore& model, const Tensor& x) {
   if (shadows_) return absl::OkStatus();
-  Notice own;
-  own.call = Call::kForward;
-  own.synced = core_.synced();
+  JoinNotice own;
+  own.call = JoinCall::kForward;
+  own.of = {IndexOf(model)};
   own.shape = x.shape();
   own.dtype = x.dtype();
   TROUPE_RETURN_IF_ERROR(Exchange(std::move(own)));
   return Follow();
 }
 
-absl::Status JoinGuard::Notices::OnBackward() {
+absl::Status JoinGuard::Notices::OnBackward(
+    absl::Span<ModelCore* const> models) {
   if (shadows_) return absl::OkStatus();
-  Notice own;
-  own.call = Call::kBackward;
-  own.synced = core_.synced();
+  JoinNotice own;
+  own.call = JoinCall::kBackward;
+  for (const ModelCore* model : models) own.of.push_back(IndexOf(*model));
+  std::sort(own.of.begin(), own.of.end());
   TROUPE_RETURN_IF_ERROR(Exchange(std::move(own)));
   return Follow();
 }
 
+absl::Status JoinGuard::Notices::Error(const absl::Status& status) const {
+  return absl::Status(
+      status.code(),
+      absl::StrCat(actors::CallText("Join", place_), ": ", status.message()));
+}
+
 void JoinGuard::Notices::Shadow() {
   if (!rank_.records()) {
-    throw base::StatusError(absl::FailedPreconditionError(absl::StrCat(
-        actors::CallText("Join", place_),
-        ": its block ends under a NoGrad guard, where no backward can be run; "
+    throw base::StatusError(Error(absl::FailedPreconditionError(
+        "its block ends under a NoGrad guard, where no backward can be run; "
         "end that first")));
   }
   shadows_ = true;
   nn::Context& ctx = rank_.context();
-  const bool training = ctx.training(), synced = core_.synced();
+  const bool training = ctx.training();
+  std::vector<bool> synced;
+  for (const ModelCore* core : cores_) synced.push_back(core->synced());
   ctx.set_training(true);
-  for (bool more = true; more;) {
+  while (true) {
     absl::Status status = Exchange({});
     if (status.ok()) status = Follow();
-    if (!status.ok()) {
-      throw base::StatusError(absl::Status(
-          status.code(), absl::StrCat(actors::CallText("Join", place_), ": ",
-                                      status.message())));
-    }
-    const auto peer = std::find_if(
-        notices_.begin(), notices_.end(),
-        [](const Notice& notice) { return notice.call != Call::kEnded; });
-    more = peer != notices_.end();
-    if (!more) {
-      // The last peers may have made a step behind their last notice.
-      CatchUp(*std::max_element(
-          notices_.begin(), notices_.end(),
-          [](const Notice& a, const Notice& b) { return a.steps < b.steps; }));
-      break;
-    }
+    if (!status.ok()) throw base::StatusError(Error(status));
+    const auto peer = std::find_if(notices_.begin(), notices_.end(),
+                                   [](const JoinNotice& notice) {
+                                     return notice.call != JoinCall::kEnded;
+                                   });
+    if (peer == notices_.end()) break;
     CatchUp(*peer);
-    core_.set_synced(peer->synced);
-    if (peer->call == Call::kForward) {
+    for (const int i : peer->of) cores_[i]->set_synced(peer->models[i].synced);
+    if (peer->call == JoinCall::kForward) {
       ShadowForward(*peer);
     } else {
-      ShadowBackward();
+      ShadowBackward(*peer);
     }
   }
-  core_.SyncBuffers();
-  if (!core_.attached()) core_.BroadcastParameters(core_.active().first);
-  core_.set_synced(synced);
+  CatchUpWithLast();
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    ModelCore& core = *cores_[i];
+    core.SyncBuffers();
+    if (!core.attached()) core.BroadcastParameters(core.active().first);
+    core.set_synced(synced[i]);
+  }
   ctx.set_training(training);
 }
 
-void JoinGuard::Notices::CatchUp(const Notice& peer) {
-  if (core_.engine().step() - steps_before_ < peer.steps) {
-    core_.Step(place_, peer.rate);
+void JoinGuard::Notices::CatchUp(const JoinNotice& peer) {
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    ModelCore& core = *cores_[i];
+    const JoinNotice::Model& model = peer.models[i];
+    if (core.engine().step() - steps_before_[i] < model.steps) {
+      core.Step(place_, model.rate);
+    }
+    if (model.discarded && !core.discarded()) core.ZeroGrad();
   }
-  if (peer.discarded && !core_.discarded()) core_.ZeroGrad();
 }
 
-void JoinGuard::Notices::ShadowForward(const Notice& peer) {
+void JoinGuard::Notices::CatchUpWithLast() {
+  JoinNotice last = notices_[0];
+  for (const JoinNotice& notice : notices_) {
+    for (std::size_t i = 0; i < cores_.size(); ++i) {
+      if (notice.models[i].steps > last.models[i].steps) {
+        last.models[i] = notice.models[i];
+      }
+    }
+  }
+  CatchUp(last);
+}
+
+void JoinGuard::Notices::ShadowForward(const JoinNotice& peer) {
   std::vector<std::int64_t> dims(peer.shape.dims().begin(),
                                  peer.shape.dims().end());
   if (dims.empty()) {
-    throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(
-        actors::CallText("Join", place_),
-        ": a peer's input is a scalar, which has no axis of samples")));
+    throw base::StatusError(Error(absl::InvalidArgumentError(
+        "a peer's input is a scalar, which has no axis of samples")));
   }
   dims[0] = 0;
-  if (peer.synced) core_.SyncBuffers();
+  ModelCore& core = *cores_[peer.of[0]];
+  Var& outputs = outputs_[peer.of[0]];
+  if (core.synced()) core.SyncBuffers();
   const Var none = rank_.Zeros(Shape(dims), peer.dtype);
   const absl::Status status = base::Try([&] {
-    const Var sum = nn::Sum(core_.module()(none).Mean());
-    outputs_ = outputs_.defined() ? outputs_ + sum : sum;
+    if (peer.models[peer.of[0]].frozen) {
+      // It must not become a model of the next backward.
+      const auto no_grad = rank_.NoGrad();
+      core.module()(none);
+      return;
+    }
+    const Var sum = nn::Sum(core.module()(none).Mean());
+    outputs = outputs.defined() ? outputs + sum : sum;
   });
   if (status.ok()) return;
-  throw base::StatusError(absl::Status(
+  throw base::StatusError(Error(absl::Status(
       status.code(),
-      absl::StrCat(
-          actors::CallText("Join", place_),
-          ": the forward of a batch of 0 rows, which a rank that has ended "
-          "runs while its peers train, has failed: ",
-          status.message())));
+      absl::StrCat("the forward of a batch of 0 rows, which a rank that has "
+                   "ended runs while its peers train, has failed: ",
+                   status.message()))));
 }
 
-void JoinGuard::Notices::ShadowBackward() {
-  if (!outputs_.defined()) {
-    throw base::StatusError(absl::FailedPreconditionError(absl::StrCat(
-        actors::CallText("Join", place_),
-        ": peers run a backward without a forward of the model under Join(), "
-        "which a rank that has ended cannot follow")));
+void JoinGuard::Notices::ShadowBackward(const JoinNotice& peer) {
+  Var sum;
+  for (const int i : peer.of) {
+    if (!outputs_[i].defined()) {
+      throw base::StatusError(Error(absl::FailedPreconditionError(
+          "peers run a backward without a forward of the model under Join(), "
+          "which a rank that has ended cannot follow")));
+    }
+    sum = sum.defined() ? sum + outputs_[i].Apply(nn::ops::Cast, sum.dtype())
+                        : outputs_[i];
   }
+  // A backward ends all that was recorded.
+  for (Var& outputs : outputs_) outputs = Var();
   // A loss of no targets, for exact_mean: its gradients are zeros.
-  const Var none = std::move(outputs_).View({1}).Slice(0, 0);
-  outputs_ = Var();
+  const Var none = std::move(sum).View({1}).Slice(0, 0);
   nn::MeanSquaredError(none, rank_.Zeros({0}, none.dtype())).Backward();
 }
 
 JoinGuard::JoinGuard(const Trainable& ddp, const JoinOptions& options,
                      CallPlace place)
+    : JoinGuard(std::vector<Trainable>{ddp}, options, place) {}
+
+JoinGuard::JoinGuard(const std::vector<Trainable>& ddps,
+                     const JoinOptions& options, CallPlace place)
     : exceptions_(std::uncaught_exceptions()) {
-  ModelCore& core = ddp.core();
-  const auto refuse = [&place](const char* why) {
+  const auto refuse = [&place](const std::string& why) {
     throw base::StatusError(absl::FailedPreconditionError(
         absl::StrCat(actors::CallText("Join", place), ": ", why)));
   };
-  if (!core.distributed()) refuse("the model has no DDP; make one first");
-  if (core.rank().joins()) {
-    refuse("another Join() holds on this rank; end its block first");
+  if (ddps.empty() || ddps.size() > JoinNotice::kModelsMax) {
+    refuse(absl::StrCat("it takes 1 to ", JoinNotice::kModelsMax,
+                        " models, not ", ddps.size()));
   }
-  if (!options.enable || core.rank().Axis("dp").size() == 1) return;
-  notices_ = std::make_unique<Notices>(core, options, place);
+  std::set<const ModelCore*> cores;
+  for (const Trainable& ddp : ddps) {
+    if (!ddp.core().distributed()) {
+      refuse("the model has no DDP; make one first");
+    }
+    if (!cores.insert(&ddp.core()).second) {
+      refuse("a model is given twice; leave out one of them");
+    }
+    if (ddps.size() > 1 && HasSynchronisedNorms(ddp.module())) {
+      refuse(
+          "one of several models has synchronised norms, and a rank that has "
+          "ended does not know which losses depend on them; put the models "
+          "into one module, or leave norms as they are");
+    }
+  }
+  Rank& rank = ddps[0].rank();
+  if (rank.joins()) {
+    refuse(
+        "another Join() holds on this rank; end its block first, or give one "
+        "Join() all models: Join({a, b})");
+  }
+  if (!options.enable || rank.Axis("dp").size() == 1) return;
+  notices_ = std::make_unique<Notices>(ddps, options, place);
 }
 
 JoinGuard::~JoinGuard() noexcept(false) {

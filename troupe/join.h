@@ -11,6 +11,11 @@
 //     }
 //   }  // all ranks have the same parameters here, after the same steps
 //
+// Several models, such as a GAN's, are given to one guard, and all of them are
+// trained in the block; a loss may depend on more than one of them:
+//
+//   auto joined = Join({net_g, net_d});
+//
 // A rank that has ended keeps answering at the end of the block, until all have
 // ended: it *shadows* the calls of its peers. Before each training forward, and
 // before each backward, all ranks exchange a notice of a few numbers, in which
@@ -36,17 +41,21 @@
 // DDPOptions::exact_mean the ended ranks' counts are 0, so that gradients are
 // those of the mean over the targets that there are.
 //
-// All ranks call forward, Backward() and Step() of the model in the same order,
-// and each forward that records is followed by its backward. The module takes
-// inputs whose first axis is that of samples, also without a sample. Other
-// collectives in the loop are the caller's: a rank that has ended runs none.
+// All ranks call forward, Backward() and Step() of the models in the same
+// order, and each forward that records is followed by its backward, or its
+// output is used as a constant (Detached()). Modules take inputs whose first
+// axis is that of samples, also without a sample. Other collectives in the loop
+// are the caller's: a rank that has ended runs none. Of several models none may
+// have synchronised norms: a shadow does not know which losses depend on them.
 //
 // The end of the block waits for the peers, up to SpawnOptions::timeout for
 // each notice, and may throw. If an exception leaves the block, it does
-// nothing. Each notice is a collective of 12 numbers a rank, two a batch.
+// nothing. Each notice is a collective of 10 numbers a rank and 3 a model; each
+// forward and each backward has one.
 //
-// Errors: base::StatusError. kFailedPrecondition: a model without a DDP; a
-// second Join() in one block; ranks that call in another order, with both.
+// Errors: base::StatusError. kFailedPrecondition: a model without a DDP, or
+// twice; several models with synchronised norms; a second Join() in one block;
+// ranks that call in another order, with both and the models.
 // kOutOfRange: JoinOptions::throw_on_early_termination.
 // Threads: the rank's own.
 // Source: torch.distributed.algorithms.join of PyTorch 2.15.
@@ -55,6 +64,7 @@
 #define TROUPE_JOIN_H_
 
 #include <memory>
+#include <vector>
 
 #include "troupe/model.h"
 
@@ -76,6 +86,10 @@ class JoinGuard {
  public:
   explicit JoinGuard(const Trainable& ddp, const JoinOptions& options = {},
                      CallPlace place = CallPlace::Here());
+  // Up to 32 models, in the same order on all ranks.
+  explicit JoinGuard(const std::vector<Trainable>& ddps,
+                     const JoinOptions& options = {},
+                     CallPlace place = CallPlace::Here());
   ~JoinGuard() noexcept(false);
   JoinGuard(const JoinGuard&) = delete;
   JoinGuard& operator=(const JoinGuard&) = delete;
@@ -85,6 +99,13 @@ class JoinGuard {
   std::unique_ptr<Notices> notices_;  // null: the rank has no peers
   const int exceptions_;              // number in flight at the beginning
 };
+
+// Returns the guard of a block in which several models are trained.
+[[nodiscard]] inline JoinGuard Join(const std::vector<Trainable>& ddps,
+                                    const JoinOptions& options = {},
+                                    CallPlace place = CallPlace::Here()) {
+  return JoinGuard(ddps, options, place);
+}
 
 }  // namespace troupe
 

@@ -23,7 +23,7 @@
 // them reduces its own. ZeroGrad() discards those that nobody wants.
 //
 // Errors: base::StatusError. A loss of parameters of several models is refused
-// if one of them has exact_mean or is under Join().
+// if one of them has exact_mean, or if some are under Join() and others not.
 // Threads: the rank's own. A model ends before its Rank.
 
 #ifndef TROUPE_MODEL_H_

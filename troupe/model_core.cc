@@ -52,6 +52,12 @@ bool ModelCore::Owns(const nn::Parameter* parameter) const {
                             const_cast<nn::Parameter*>(parameter));
 }
 
+bool ModelCore::frozen() const {
+  return std::none_of(
+      parameters_.begin(), parameters_.end(),
+      [](const nn::Parameter* parameter) { return parameter->requires_grad; });
+}
+
 void ModelCore::MakeEngine(const Distribution& distribution,
                            const std::vector<int>& ranks) {
   pipeline::ParameterPlanOptions choices;
@@ -132,7 +138,7 @@ void ModelCore::BroadcastParameters(int root) {
 
 void ModelCore::BeforeForward(const Tensor& x) {
   if (!rank_.context().training() || !rank_.records()) return;
-  if (observer_ != nullptr) base::OrThrow(observer_->OnForward(x));
+  if (observer_ != nullptr) base::OrThrow(observer_->OnForward(*this, x));
   if (synced_) SyncBuffers();
 }
 
@@ -175,57 +181,51 @@ void ModelCore::OnRead(const nn::Parameter& parameter,
                     attached_ ? &engine_->parameters() : nullptr);
 }
 
-absl::Status ModelCore::Backward(const nn::BackwardRoot& root) {
-  actors::LoopBackward backward;
-  backward.tape = rank_.context().tape();
-  if (observer_ != nullptr) {
-    const absl::Status status = observer_->OnBackward();
-    if (!status.ok()) {
-      backward.tape->Reset();
-      return status;
-    }
-  }
-  discarded_ = false;
-  backward.loss = root.tensor;
-  backward.scale = engine_->exact_mean() ? 1 : root.scale * gradient_factor_;
-  backward.seed = root.seed;
-  if (root.seed.defined() && gradient_factor_ != 1) {
-    backward.seed =
-        nn::ops::Scale(rank_.context(), root.seed, gradient_factor_);
-    TROUPE_RETURN_IF_ERROR(rank_.context().status());
-  }
-  backward.synced = synced_;
-  backward.uses = active_.self;
-  backward.leader = active_.first;
-  const actors::CallNote::Scope call(rank_.strand().call(), "Backward", {});
-  return engine_->Backward(backward);
+absl::Status ModelCore::Backward(absl::Span<ModelCore* const> models,
+                                 const nn::BackwardRoot& root) {
+  Rank& rank = models[0]->rank_;
+  nn::Tape* const tape = rank.context().tape();
+  const absl::Status status = RunBackward(models, root);
+  tape->Reset();
+  return status;
 }
 
-absl::Status ModelCore::BackwardOfAll(absl::Span<ModelCore* const> models,
-                                      const nn::BackwardRoot& root) {
-  Rank& rank = models[0]->rank_;
-  actors::LoopBackward backward;
-  backward.tape = rank.context().tape();
-  backward.loss = root.tensor;
-  backward.scale = root.scale;
-  backward.seed = root.seed;
-  std::vector<actors::BackwardModel> parts;
-  absl::Status status;
-  for (ModelCore* model : models) {
-    parts.push_back({model->engine_.get(), model->synced_});
-    if (!model->observed()) continue;
-    status = absl::FailedPreconditionError(
+absl::Status ModelCore::RunBackward(absl::Span<ModelCore* const> models,
+                                    const nn::BackwardRoot& root) {
+  // Models under one Join() have the same observer, factor and active ranks.
+  const ModelCore& first = *models[0];
+  nn::Context& context = first.rank_.context();
+  for (const ModelCore* model : models) {
+    if (model->observer_ == first.observer_) continue;
+    return absl::FailedPreconditionError(
         "the loss depends on the parameters of several models, and one of them "
-        "is under Join(), where a rank that has ended could not follow; detach "
-        "the output of one, or put them into one module");
+        "is under Join(), where a rank that has ended could not follow; give "
+        "Join() all of them, detach the output of one, or put them into one "
+        "module");
   }
-  if (status.ok()) {
-    for (ModelCore* model : models) model->discarded_ = false;
-    const actors::CallNote::Scope call(rank.strand().call(), "Backward", {});
-    status = actors::JointBackward(parts).Run(backward);
+  if (first.observer_ != nullptr) {
+    TROUPE_RETURN_IF_ERROR(first.observer_->OnBackward(models));
   }
-  backward.tape->Reset();
-  return status;
+  actors::LoopBackward backward;
+  backward.tape = context.tape();
+  backward.loss = root.tensor;
+  backward.scale =
+      first.engine_->exact_mean() ? 1 : root.scale * first.gradient_factor_;
+  backward.seed = root.seed;
+  if (root.seed.defined() && first.gradient_factor_ != 1) {
+    backward.seed = nn::ops::Scale(context, root.seed, first.gradient_factor_);
+    TROUPE_RETURN_IF_ERROR(context.status());
+  }
+  backward.uses = first.active_.self;
+  backward.leader = first.active_.first;
+  std::vector<actors::BackwardModel> parts;
+  for (ModelCore* model : models) {
+    model->discarded_ = false;
+    parts.push_back({model->engine_.get(), model->synced_});
+  }
+  const actors::CallNote::Scope call(first.rank_.strand().call(), "Backward",
+                                     {});
+  return actors::JointBackward(parts).Run(backward);
 }
 
 void ModelCore::Step(const CallPlace& place, std::optional<double> rate) {

@@ -66,8 +66,9 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
    public:
     virtual ~CallObserver() = default;
     // Called before a training forward of `x` that records. An error ends it.
-    virtual absl::Status OnForward(const Tensor& x) = 0;
-    virtual absl::Status OnBackward() = 0;
+    virtual absl::Status OnForward(ModelCore& model, const Tensor& x) = 0;
+    // Called before a backward of these models. An error ends it.
+    virtual absl::Status OnBackward(absl::Span<ModelCore* const> models) = 0;
   };
 
   ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
@@ -78,6 +79,8 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   nn::Module& module() { return *module_; }
   actors::LoopEngine& engine() { return *engine_; }
   bool Owns(const nn::Parameter* parameter) const;
+  // Whether no parameter has requires_grad.
+  bool frozen() const;
 
   // Makes the gradients reduced over the ranks along dp from now on, in these
   // buckets. The values stay. Throws if there is an optimizer.
@@ -134,10 +137,10 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   bool attached() const { return attached_; }
   // See SavedModel::WatchReads().
   void OnRead(const nn::Parameter& parameter, SavedModel::ReadFn read);
-  absl::Status Backward(const nn::BackwardRoot& root);
-  // The backward of a loss that depends on parameters of several models.
-  static absl::Status BackwardOfAll(absl::Span<ModelCore* const> models,
-                                    const nn::BackwardRoot& root);
+  // Runs the backward of a loss that depends on the parameters of these models,
+  // of which there is one at least.
+  static absl::Status Backward(absl::Span<ModelCore* const> models,
+                               const nn::BackwardRoot& root);
   // The calls of an optimizer. With `rate` the step has that learning rate, and
   // not the optimizer's next one.
   void Step(const CallPlace& place, std::optional<double> rate = std::nullopt);
@@ -156,6 +159,8 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
     bool handed_over;                    // to the communication strand
   };
 
+  static absl::Status RunBackward(absl::Span<ModelCore* const> models,
+                                  const nn::BackwardRoot& root);
   void MakeEngine(const Distribution& distribution,
                   const std::vector<int>& ranks);
   // Ends the collectives that are complete. Returns whether there was one.

@@ -55,9 +55,7 @@ absl::StatusOr<bool> Rank::Backward(nn::Context& ctx,
     if (owns) owners.push_back(model);
   }
   if (owners.empty()) return false;
-  TROUPE_RETURN_IF_ERROR(owners.size() == 1
-                             ? owners[0]->Backward(root)
-                             : ModelCore::BackwardOfAll(owners, root));
+  TROUPE_RETURN_IF_ERROR(ModelCore::Backward(owners, root));
   return true;
 }
 

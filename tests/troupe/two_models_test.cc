@@ -209,8 +209,9 @@ TEST(TwoModelsTest, RefusesExactMeanAndJoin) {
   EXPECT_THAT(fails(false, true),
               HasSubstr("the loss depends on the parameters of several models, "
                         "and one of them is under Join(), where a rank that "
-                        "has ended could not follow; detach the output of one, "
-                        "or put them into one module"));
+                        "has ended could not follow; give Join() all of them, "
+                        "detach the output of one, or put them into one "
+                        "module"));
 }
 
 // A hook of one model of the loss must leave the other one alone, which is in

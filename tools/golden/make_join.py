@@ -2,9 +2,9 @@
 
     python3 tools/golden/make_join.py tests/golden
 
-The program is that of tests/troupe/join_test.cc: two ranks with 3 and 5 batches
-under DistributedDataParallel.join(). Stored are the parameters at its end, which
-are those of both ranks.
+The programs are those of tests/troupe/join_parity_test.cc: two ranks with 3 and 5
+batches under DistributedDataParallel.join(), and two models in turn under
+Join([a, b]). Stored are the parameters at their end, which are those of both ranks.
 """
 
 import os
@@ -14,6 +14,7 @@ import tempfile
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
 from golden_values import formula, write_safetensors
@@ -37,6 +38,35 @@ def make_model():
     return model
 
 
+def train_two(rank, rule, make_optimizer):
+    """Returns the parameters of two models, the second of which learns from what
+    the first one gives."""
+    last = torch.nn.Sequential()
+    last.add_module("last", torch.nn.Linear(3, 2))
+    with torch.no_grad():
+        for name, p in last.named_parameters():
+            p.copy_(formula(f"join/{name}", list(p.shape), 0.5, p.dtype))
+    a, b = DistributedDataParallel(make_model()), DistributedDataParallel(last)
+    of_a, of_b = make_optimizer(a.parameters()), make_optimizer(b.parameters())
+    with Join([a, b]):
+        for i in range(BATCHES[rank]):
+            x = formula(f"join/x{rank}.{i}", [4, 4], 1.0, torch.float32)
+            y = formula(f"join/y{rank}.{i}", [4, 3], 1.0, torch.float32)
+            z = formula(f"join/z{rank}.{i}", [4, 2], 1.0, torch.float32)
+            of_a.zero_grad()
+            given = a(x)
+            torch.nn.functional.mse_loss(given, y).backward()
+            of_a.step()
+            of_b.zero_grad()
+            torch.nn.functional.mse_loss(b(given.detach()), z).backward()
+            of_b.step()
+    return {
+        f"{rule}/two/{name}": p.detach().clone()
+        for ddp in (a, b)
+        for name, p in ddp.module.named_parameters()
+    }
+
+
 def train(rank, store, folder):
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank,
                             world_size=2)
@@ -54,6 +84,7 @@ def train(rank, store, folder):
                     optimizer.step()
             for name, p in ddp.module.named_parameters():
                 out[f"{rule}/{divide}/{name}"] = p.detach().clone()
+        out.update(train_two(rank, rule, make_optimizer))
     if rank == 0:
         write_safetensors(f"{folder}/join_f32.safetensors", out,
                           {"batches": BATCHES})

@@ -24,6 +24,7 @@
 #include "nn/tensor/allocator.h"
 #include "troupe/comm_hook.h"
 #include "troupe/ddp.h"
+#include "troupe/join_notice.h"
 #include "troupe/loader.h"
 #include "troupe/loop_rule.h"
 #include "troupe/master_values.h"
@@ -75,6 +76,8 @@ extern const Var x, y;
 
 namespace join_h {
 extern const DDP& ddp;
+extern const DDP& net_g;
+extern const DDP& net_d;
 extern const std::vector<Var> inputs;
 extern const Var y;
 }  // namespace join_h
