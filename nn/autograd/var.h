@@ -31,6 +31,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "absl/types/span.h"
@@ -89,6 +90,16 @@ class Var {
 
   // The same elements under another shape; one extent may be -1: the rest.
   Var View(absl::Span<const std::int64_t> extents) const;
+  // Extents without braces are a compile error that says what to write.
+  template <typename... Extents,
+            std::enable_if_t<(sizeof...(Extents) > 0) &&
+                                 (... && std::is_integral_v<Extents>),
+                             int> = 0>
+  Var View(Extents...) const {
+    static_assert(sizeof...(Extents) == 0,
+                  "View() takes the extents in braces: x.View({-1, 784})");
+    return *this;
+  }
   // [N, ...] to [N, features]; images in PyTorch's order (nn/ops/flatten.h).
   Var Flatten() const;
   // With a new axis of extent 1, which is axis `axis` of the result.
@@ -98,6 +109,15 @@ class Var {
   Var Squeeze() const;
   Var Transpose(int first, int second) const;
   Var Permute(absl::Span<const int> axes) const;
+  template <
+      typename... Axes,
+      std::enable_if_t<
+          (sizeof...(Axes) > 0) && (... && std::is_integral_v<Axes>), int> = 0>
+  Var Permute(Axes...) const {
+    static_assert(sizeof...(Axes) == 0,
+                  "Permute() takes the axes in braces: x.Permute({0, 2, 1})");
+    return *this;
+  }
   // Element `index` of the first axis, without that axis; negative: from the
   // end.
   Var operator[](std::int64_t index) const;

@@ -76,6 +76,15 @@ void ANameOfAnOperation(Var& x) { AllReduce(x, "sum"); }
 // Says: cannot convert 'int' to 'const troupe::nn::Shape&'
 void ExtentsWithoutBraces(Rank& rank) { rank.Zeros(20, 10); }
 
+// Says: View() takes the extents in braces: x.View({-1, 784})
+void AViewWithoutBraces(Var& x) { x.View(-1, 784); }
+
+// Says: View() takes the extents in braces: x.View({-1, 784})
+void AViewOfOneExtent(Var& x) { x.View(-1); }
+
+// Says: Permute() takes the axes in braces: x.Permute({0, 2, 1})
+void APermutationWithoutBraces(Var& x) { x.Permute(0, 2, 1); }
+
 // Says: did you mean 'Backward'?
 void ThePythonName(Var& loss) { loss.backward(); }
 
