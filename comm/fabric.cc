@@ -58,7 +58,7 @@ absl::Status CheckOptions(const FabricOptions& options) {
   }
   // A note contains a payload of at most eager_bytes and, for an all_to_all,
   // the counts.
-  if (options.eager_bytes > kFrameBytesMax / 4) {
+  if (options.eager_bytes.value_or(0) > kEagerBytesMax) {
     return Wrong("eager_bytes", "must be a quarter of a frame at most");
   }
   if (options.piece_bytes < 64 || options.piece_bytes > kFrameBytesMax) {

@@ -82,8 +82,9 @@ struct FabricOptions {
   absl::Duration abort_grace = absl::Milliseconds(100);
   // The next three must be equal in all processes, which compare them.
   //
-  // Size of payload up to which it travels in one frame with its announcement.
-  std::size_t eager_bytes = std::size_t{16} << 10;
+  // Size of payload up to which it travels in one frame with its announcement;
+  // none: by link (Link::eager_bytes), and 16 KB for messages and parcels.
+  std::optional<std::size_t> eager_bytes;
   // Size of the pieces of a longer payload, at most kFrameBytesMax.
   std::size_t piece_bytes = std::size_t{256} << 10;
   // Whether groups of three or more processes take two steps where one is

@@ -58,6 +58,11 @@ static_assert(sizeof(Frame) == 48);  // sent as it is, little-endian
 // Limit on a frame's payload: a link refuses longer ones, senders cut them.
 inline constexpr std::uint32_t kFrameBytesMax = 1 << 20;
 
+// Size up to which payloads travel with their announcement, on most links; and
+// the limit on it.
+inline constexpr std::size_t kEagerBytesDefault = std::size_t{16} << 10;
+inline constexpr std::size_t kEagerBytesMax = kFrameBytesMax / 4;
+
 // Frame type that links use among themselves; users choose among all others.
 inline constexpr std::uint16_t kReservedType = 0xffff;
 
@@ -105,6 +110,11 @@ class Link {
   // Sets the receiver of frames, before the first Progress(); it outlives the
   // link.
   virtual void SetSink(FrameSink* sink) = 0;
+
+  // Returns the size of payload up to which it should travel with its
+  // announcement (FabricOptions::eager_bytes). The same at both ends; at most
+  // kEagerBytesMax.
+  virtual std::size_t eager_bytes() const { return kEagerBytesDefault; }
 
   // Queues a frame behind earlier ones, and sends as much as possible at once.
   // `payload` stays unchanged until `done` is called. `done` may be null for a

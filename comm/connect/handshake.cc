@@ -18,7 +18,7 @@ namespace troupe::comm {
 namespace {
 
 // The last two bytes are the version of the protocol.
-constexpr char kMagic[8] = {'T', 'R', 'O', 'U', 'P', 'E', '0', '1'};
+constexpr char kMagic[8] = {'T', 'R', 'O', 'U', 'P', 'E', '0', '2'};
 
 enum Code : std::uint64_t {
   kWelcome = 0,

@@ -28,6 +28,9 @@ class SimNetwork::SimLink final : public Link {
                         peer_);
   }
   void SetSink(FrameSink* sink) override { sink_ = sink; }
+  std::size_t eager_bytes() const override {
+    return network_.EagerBytes(process_, peer_);
+  }
   void Send(const Frame& frame, const char* payload, SendDone* done,
             bool copy) override {
     network_.Send(process_, peer_, frame, payload, done, copy);
@@ -76,11 +79,18 @@ struct SimNetwork::Choice {
 SimNetwork::SimNetwork(int processes, std::uint64_t seed)
     : processes_(processes),
       lends_at_once_(seed % 2 == 0),
+      seed_(seed),
       state_(seed),
       lanes_(processes * processes),
       paused_(processes),
       broken_(processes * processes),
       given_up_(processes * processes) {}
+
+std::size_t SimNetwork::EagerBytes(int a, int b) const {
+  constexpr std::size_t kChoices[] = {64, 1 << 10, kEagerBytesDefault};
+  const int pair = std::min(a, b) * processes_ + std::max(a, b);
+  return kChoices[(seed_ / 2 + static_cast<std::uint64_t>(pair)) % 3];
+}
 
 std::vector<std::unique_ptr<Link>> SimNetwork::LinksOf(int process) {
   std::vector<std::unique_ptr<Link>> links(processes_);

@@ -15,6 +15,9 @@
 // it is sent, and SendDone is called later still, which exposes a caller that
 // reuses it too early. Place() and Take() of a frame are two events.
 //
+// Payloads that a link sends with their announcement have up to 64 bytes, 1 KB
+// or 16 KB: the seed chooses for each pair of processes.
+//
 // The other end can access lent memory in place: at once with an even seed,
 // after a random delay with an odd one.
 //
@@ -125,9 +128,11 @@ class SimNetwork {
   std::shared_ptr<char> Borrow(int by, int from, std::uint64_t id,
                                std::uint64_t offset, std::size_t bytes);
   bool Holds(int by, int from) const;
+  std::size_t EagerBytes(int a, int b) const;
 
   const int processes_;
   const bool lends_at_once_;
+  const std::uint64_t seed_;
   mutable absl::Mutex mutex_;
   std::uint64_t state_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t now_ ABSL_GUARDED_BY(mutex_) = 0;

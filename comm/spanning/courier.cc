@@ -77,7 +77,7 @@ bool Courier::SendFirst(const LaneKey& key) {
     const std::size_t bytes = payload.defined() ? payload.bytes() : 0;
     first.item.frame.seq = id.second;
     first.item.frame.words[0] = bytes;
-    eager = bytes <= board_->options().eager_bytes;
+    eager = bytes <= board_->options().eager_bytes.value_or(kEagerBytesDefault);
     if (!eager) {
       Outbound& outbound = outbound_[id];
       outbound.group = first.item.frame.group;

@@ -36,7 +36,7 @@ bool SpanningState::Lendable(const Operation& op) const {
   const std::size_t bytes =
       static_cast<std::size_t>(plan.block(0).block.count) * op.element_bytes /
       (shares ? layout_.members() : 1);
-  return bytes > settings_.eager_bytes;
+  return bytes > board_->options().eager_bytes.value_or(kEagerBytesDefault);
 }
 
 // Returns what follows the parts of a note: two references for each rank here,

@@ -22,6 +22,8 @@ absl::Status SpanningState::Broke(int member, absl::string_view rule) const {
 }
 
 char* SpanningState::Place(int peer, const Frame& frame) {
+  // A note is read where the link has it.
+  if (TypeOf(frame) == FrameType::kNote) return nullptr;
   const int member = layout_.member_at(peer);
   if (member < 0) return nullptr;
   absl::MutexLock lock(&mutex_);
@@ -269,7 +271,7 @@ absl::Status SpanningState::ReadCounts(const Operation& op, int member,
 absl::Status SpanningState::ReadNote(Operation* op, int member) {
   const Note& note = op->notes[member];
   absl::string_view payload = note.payload;
-  const std::uint64_t mine = PackSettings(settings_);
+  const std::uint64_t mine = PackSettings(settings_, member);
   if (note.settings != mine) {
     return absl::FailedPreconditionError(absl::StrCat(
         board_->NameOf(layout_.process_of(member)), " has ",

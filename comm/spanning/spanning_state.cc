@@ -21,6 +21,19 @@ std::vector<int> ProcessesOf(const FabricGroupOptions& options,
   return processes;
 }
 
+TransferSettings SettingsOf(const FabricOptions& fabric,
+                            const GroupLayout& layout) {
+  TransferSettings settings;
+  for (int m = 0; m < layout.members(); ++m) {
+    const Link* const link = fabric.links[layout.process_of(m)].get();
+    const std::size_t of_link = link == nullptr ? 0 : link->eager_bytes();
+    settings.eager_bytes.push_back(fabric.eager_bytes.value_or(of_link));
+  }
+  settings.piece_bytes = fabric.piece_bytes;
+  settings.two_step = fabric.two_step;
+  return settings;
+}
+
 }  // namespace
 
 SpanningState::SpanningState(std::shared_ptr<Switchboard> board,
@@ -29,9 +42,8 @@ SpanningState::SpanningState(std::shared_ptr<Switchboard> board,
     : board_(std::move(board)),
       group_(group),
       options_(std::move(options)),
-      settings_{board_->options().eager_bytes, board_->options().piece_bytes,
-                board_->options().two_step},
       layout_(ProcessesOf(options_, board_->options()), board_->process()),
+      settings_(SettingsOf(board_->options(), layout_)),
       tree_(&layout_),
       wakeups_(new Wakeup[layout_.ranks_of(layout_.self()).size()]),
       messages_(board_.get(), std::move(courier), group, &layout_),
@@ -202,10 +214,10 @@ void SpanningState::Announce(const OpPtr& op) {
         static_cast<std::uint16_t>(layout_.ranks_of(layout_.self()).front());
     note.tag = references.empty() ? 0 : 1;
     note.words[0] = op->ranks[0].signature;
-    note.words[1] = PackSettings(settings_);
     note.words[2] = PackReplicas(op->first());
     for (int m = 0; m < layout_.members(); ++m) {
       if (m == layout_.self()) continue;
+      note.words[1] = PackSettings(settings_, m);
       std::string built;
       absl::string_view payload = OnlyPart(*op, m);
       if (payload.empty() || !references.empty()) {

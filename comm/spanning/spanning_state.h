@@ -230,8 +230,8 @@ class SpanningState final : public Endpoint,
   const std::shared_ptr<Switchboard> board_;
   const std::uint32_t group_;
   const FabricGroupOptions options_;
-  const TransferSettings settings_;
   const GroupLayout layout_;
+  const TransferSettings settings_;
   const NodeTree tree_;
   const std::unique_ptr<Wakeup[]> wakeups_;  // index: place
   SpanningMessages messages_;

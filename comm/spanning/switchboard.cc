@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kStagingKeptBytesMax = std::size_t{64} << 20;
 // Limit on the bytes of frames that one peer may send to endpoints which do not
 // exist yet.
-constexpr std::size_t kHeldBytesMax = std::size_t{16} << 20;
+constexpr std::size_t kHeldBytesMax = std::size_t{64} << 20;
 
 }  // namespace
 

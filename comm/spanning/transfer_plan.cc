@@ -15,10 +15,11 @@ constexpr int kEagerShift = 32, kTwoStepShift = 30;
 
 }  // namespace
 
-std::uint64_t PackSettings(const TransferSettings& settings) {
+std::uint64_t PackSettings(const TransferSettings& settings, int member) {
   const std::uint64_t two_step =
       settings.two_step ? 1 + std::uint64_t{*settings.two_step} : 0;
-  return static_cast<std::uint64_t>(settings.eager_bytes) << kEagerShift |
+  return static_cast<std::uint64_t>(settings.eager_bytes[member])
+             << kEagerShift |
          two_step << kTwoStepShift | settings.piece_bytes;
 }
 

@@ -23,20 +23,24 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "comm/flow.h"
 #include "comm/spanning/layout.h"
 
 namespace troupe::comm::internal {
 
-// Settings that must be equal in all processes.
+// Settings that must be equal in all processes, those of a member in this
+// process and in the member's.
 struct TransferSettings {
-  std::size_t eager_bytes = 0;
+  // Size of all parts for, or from, a member up to which they travel in the
+  // note. Index: member.
+  absl::InlinedVector<std::size_t, 8> eager_bytes;
   std::size_t piece_bytes = 0;
   std::optional<bool> two_step;  // see FabricOptions
 };
 
-// Packs the settings into a word, which each process sends to the others.
-std::uint64_t PackSettings(const TransferSettings& settings);
+// Packs the settings into a word, which this process sends to `member`.
+std::uint64_t PackSettings(const TransferSettings& settings, int member);
 // Returns "eager_bytes = 100, piece_bytes = 256, two_step = true"; two_step is
 // "unset" if there is none.
 std::string DescribeSettings(std::uint64_t packed);
@@ -96,7 +100,8 @@ class TransferPlan {
   }
   // Returns whether these parts travel in the note.
   bool eager(int from, int to) const {
-    return PartBytes(from, to) <= settings_.eager_bytes;
+    const int other = from == layout_.self() ? to : from;
+    return PartBytes(from, to) <= settings_.eager_bytes[other];
   }
 
   // KeyOf() returns a block's name in frames; Find() returns the piece of that

@@ -8,11 +8,14 @@
 //     Show(reader.frame(), reader.payload());
 //   }
 //
-// A payload with a place is read to that place. A short one without is returned
-// in the buffer, if it is aligned there.
+// A payload with a place is read to that place. One without, of up to 64 KiB, is
+// returned in the buffer, if it is aligned there.
 //
-// Threads: one at a time. Memory: 64 KiB, and the longest payload that had no
-// place and was not complete in the buffer.
+// Units: in a stream with `unit_bytes`, zeros fill up every header, and every
+// payload, to a multiple of that.
+//
+// Threads: one at a time. Memory: 68 KiB, and the longest payload that had no
+// place and did not fit in the buffer.
 
 #ifndef COMM_TCP_FRAME_READER_H_
 #define COMM_TCP_FRAME_READER_H_
@@ -37,7 +40,7 @@ class FrameReader {
   // See FrameSink::Place(); called once for each frame with a payload.
   using Place = absl::FunctionRef<char*(const Frame&)>;
 
-  FrameReader();
+  explicit FrameReader(std::size_t unit_bytes = 1);
 
   // Fills one or two pieces and returns their number. Call it after kMore only.
   int Room(iovec room[2]);
@@ -55,12 +58,23 @@ class FrameReader {
  private:
   // Makes `own_` long enough for the payload.
   char* OwnPlace();
+  // Returns the number of zeros behind `bytes` bytes.
+  std::size_t Padding(std::size_t bytes) const {
+    return (unit_bytes_ - bytes % unit_bytes_) % unit_bytes_;
+  }
+  // Returns a payload that is complete in the buffer.
+  Got TakeBuffered();
 
+  const std::size_t unit_bytes_;
   const std::unique_ptr<char[]> buffer_;
   std::size_t begin_ = 0;  // unread bytes in the buffer: [begin_, end_)
   std::size_t end_ = 0;
+  // Number of zeros to skip before the next header.
+  std::size_t padding_ = 0;
   Frame frame_;
   const char* payload_ = nullptr;
+  // Whether the payload of frame_ is being received into the buffer.
+  bool buffered_ = false;
   // Place of the payload being received, or null.
   char* place_ = nullptr;
   std::size_t placed_ = 0;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,8 +22,46 @@
 namespace troupe::comm {
 namespace {
 
-// Number of bytes that one Progress() receives, or a little more.
-constexpr std::size_t kReadBytesMax = 2 << 20;
+// Number of bytes that one Progress() receives, or a little more: about a piece
+// of a collective, so that it is reduced while it is in the cache.
+constexpr std::size_t kReadBytesMax = 256 << 10;
+
+// A round trip takes about as long as to copy that much.
+constexpr std::size_t kEagerBytes = std::size_t{64} << 10;
+
+constexpr char kZeros[kStreamUnitBytes] = {};
+
+constexpr std::size_t Padded(std::size_t bytes) {
+  return (bytes + kStreamUnitBytes - 1) / kStreamUnitBytes * kStreamUnitBytes;
+}
+constexpr std::size_t kHeadBytes = Padded(sizeof(Frame));
+// Returns the size of a frame on the wire.
+std::size_t WireBytes(const Frame& frame) {
+  return kHeadBytes + Padded(frame.bytes);
+}
+
+// Returns a frame as it is on the wire.
+std::string OnWire(const Frame& frame, const char* payload) {
+  std::string bytes(reinterpret_cast<const char*>(&frame), sizeof(frame));
+  bytes.resize(kHeadBytes);
+  if (frame.bytes > 0) bytes.append(payload, frame.bytes);
+  bytes.resize(WireBytes(frame));
+  return bytes;
+}
+
+// Appends `bytes` at `data` and the zeros behind them, but for the first `sent`
+// bytes, to `pieces`. Returns the number of pieces that it appended.
+int AppendPadded(const void* data, std::size_t bytes, std::size_t sent,
+                 iovec* pieces) {
+  int count = 0;
+  if (sent < bytes) {
+    const char* const rest = static_cast<const char*>(data) + sent;
+    pieces[count++] = {const_cast<char*>(rest), bytes - sent};
+  }
+  const std::size_t zeros = Padded(bytes) - std::max(sent, bytes);
+  if (zeros > 0) pieces[count++] = {const_cast<char*>(kZeros), zeros};
+  return count;
+}
 
 class TcpLink : public QueuedLink {
  public:
@@ -34,6 +73,7 @@ class TcpLink : public QueuedLink {
         epoll_(std::move(epoll)) {}
 
   bool Arm(pollfd* entry, absl::Duration* patience) override;
+  std::size_t eager_bytes() const override { return kEagerBytes; }
 
  private:
   Written Write(absl::Span<Outgoing* const> frames) override;
@@ -57,27 +97,26 @@ class TcpLink : public QueuedLink {
   bool watches_room_ = false;                // used by the writer
   std::string last_words_;                   // unsent rest; used by the writer
   std::atomic<bool> has_last_words_{false};  // for Arm()
-  FrameReader reader_;                       // used by the reader
+  FrameReader reader_{kStreamUnitBytes};     // used by the reader
 };
 
 TcpLink::Written TcpLink::Write(absl::Span<Outgoing* const> frames) {
-  constexpr int kPiecesMax = 64;
+  constexpr int kPiecesMax = 128;
+  constexpr int kPiecesPerFrame = 4;
   iovec pieces[kPiecesMax];
   int count = 0;
   std::size_t total = 0;
   for (Outgoing* out : frames) {
-    if (count + 2 > kPiecesMax) break;
-    const std::size_t whole = sizeof(Frame) + out->frame.bytes;
-    if (out->sent < sizeof(Frame)) {
-      pieces[count++] = {reinterpret_cast<char*>(&out->frame) + out->sent,
-                         sizeof(Frame) - out->sent};
+    if (count + kPiecesPerFrame > kPiecesMax) break;
+    if (out->sent < kHeadBytes) {
+      count +=
+          AppendPadded(&out->frame, sizeof(Frame), out->sent, pieces + count);
     }
-    if (out->frame.bytes > 0) {
-      const std::size_t at = std::max(out->sent, sizeof(Frame)) - sizeof(Frame);
-      pieces[count++] = {const_cast<char*>(out->bytes()) + at,
-                         out->frame.bytes - at};
-    }
-    total += whole - out->sent;
+    const std::size_t payload_sent =
+        std::max(out->sent, kHeadBytes) - kHeadBytes;
+    count += AppendPadded(out->bytes(), out->frame.bytes, payload_sent,
+                          pieces + count);
+    total += WireBytes(out->frame) - out->sent;
   }
   const ssize_t sent = stream_->Write(pieces, count);
   Written written;
@@ -92,11 +131,10 @@ TcpLink::Written TcpLink::Write(absl::Span<Outgoing* const> frames) {
   std::size_t rest = std::max<ssize_t>(sent, 0);
   written.full = rest < total || stream_->HasOutput();
   for (Outgoing* out : frames) {
-    const std::size_t here =
-        std::min(rest, sizeof(Frame) + out->frame.bytes - out->sent);
+    const std::size_t here = std::min(rest, WireBytes(out->frame) - out->sent);
     out->sent += here;
     rest -= here;
-    if (out->sent < sizeof(Frame) + out->frame.bytes) break;
+    if (out->sent < WireBytes(out->frame)) break;
     ++written.frames;
   }
   WatchRoom(written.full);
@@ -185,12 +223,13 @@ void TcpLink::SayFarewell(const absl::Status& why, const Outgoing* begun) {
   last_words_.clear();
   if (begun != nullptr) {
     const Outgoing& out = *begun;
-    last_words_.append(reinterpret_cast<const char*>(&out.frame),
-                       sizeof(Frame));
-    if (out.frame.bytes > 0) last_words_.append(out.bytes(), out.frame.bytes);
+    last_words_ = OnWire(out.frame, out.bytes());
     last_words_.erase(0, out.sent);
   }
-  last_words_ += FarewellBytes(why);
+  const std::string farewell = FarewellBytes(why);
+  Frame frame;
+  std::memcpy(&frame, farewell.data(), sizeof(frame));
+  last_words_ += OnWire(frame, farewell.data() + sizeof(frame));
   FlushFarewell();
 }
 

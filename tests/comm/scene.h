@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,7 +112,8 @@ class Scene {
     std::swap(options.process_of[0], options.process_of[Choose(ranks_)]);
     layout_ = absl::StrJoin(options.process_of, " ");
     options.seed = NextBits(&state_);
-    options.eager_bytes = Choose(2) == 0 ? 0 : 256;
+    constexpr std::optional<std::size_t> kEager[] = {0, 256, std::nullopt};
+    options.eager_bytes = kEager[Choose(3)];
     options.piece_bytes = 64 + 64 * Choose(8);
     parcels_.resize(processes);
     return options;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +31,7 @@ namespace troupe::comm {
 struct SimWorldOptions {
   std::vector<int> process_of;
   std::uint64_t seed = 1;
-  std::size_t eager_bytes = 16 << 10;
+  std::optional<std::size_t> eager_bytes = 16 << 10;
   std::size_t piece_bytes = 256 << 10;
   // Memory that all processes share; null: nothing is sent by reference.
   std::shared_ptr<SharedMemory> shared_memory;

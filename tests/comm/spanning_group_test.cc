@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -160,6 +162,41 @@ TEST(SpanningGroupTest, TheMostUrgentGoesFirstOnTheWire) {
   EXPECT_EQ(OrderOfEnds({0, 0, 0}), (std::vector<int>{0, 1, 2}));
   EXPECT_EQ(OrderOfEnds({0, 1, 2}), (std::vector<int>{2, 1, 0}));
   EXPECT_EQ(OrderOfEnds({1, 0, 1}), (std::vector<int>{0, 2, 1}));
+}
+
+// Returns the number of frames of an all-reduce of `bytes` in two processes.
+std::uint64_t FramesOf(std::size_t bytes, std::uint64_t seed) {
+  SimWorldOptions options;
+  options.process_of = {0, 1};
+  options.seed = seed;
+  options.eager_bytes = std::nullopt;
+  SimWorld world(options);
+  const Group group = world.MakeGroup({"frames", {0, 1}});
+  nn::CachingAllocator allocator;
+  std::vector<Event> events;
+  for (const std::unique_ptr<Communicator>& rank : group) {
+    const nn::Tensor range = nn::Tensor::Zeros(
+        {static_cast<std::int64_t>(bytes) / 4}, nn::DType::kF32, allocator);
+    events.push_back(*rank->Start(AllReduce(ReduceOp::kSum, range), Event()));
+  }
+  while (world.Progress()) {
+  }
+  for (const Event& event : events) EXPECT_TRUE(event.status().ok());
+  return world.network().delivered();
+}
+
+TEST(SpanningGroupTest, TheLinkLimitsTheDataInANote) {
+  std::set<std::size_t> limits;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SimNetwork network(/*processes=*/2, seed);
+    const auto links = network.LinksOf(0);
+    const std::size_t limit = links[1]->eager_bytes();
+    EXPECT_EQ(network.LinksOf(1)[0]->eager_bytes(), limit);
+    EXPECT_EQ(FramesOf(limit, seed), 2u) << limit;
+    EXPECT_EQ(FramesOf(limit + 4, seed), 4u) << limit;
+    limits.insert(limit);
+  }
+  EXPECT_GT(limits.size(), 1u);
 }
 
 TEST(SpanningGroupTest, NamesOptionsThatDifferBetweenProcesses) {

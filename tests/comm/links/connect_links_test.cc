@@ -294,7 +294,7 @@ TEST_P(StrangersTest, AreDroppedWhenTheySayNothing) {
   Start(/*stranger_timeout=*/absl::Milliseconds(50));
   const base::OwnedFd silent = Connect();
   const base::OwnedFd begins = Connect();
-  ASSERT_EQ(::send(begins.get(), "TROUPE01", 8, 0), 8);
+  ASSERT_EQ(::send(begins.get(), "TROUPE02", 8, 0), 8);
   EXPECT_EQ(Hear(silent).size(), 40u);
   EXPECT_EQ(Hear(begins).size(), 40u);
   // A trickle: each byte arrives in time, but the message never completes.
@@ -316,7 +316,7 @@ TEST_P(StrangersTest, AreDroppedWhateverTheySay) {
       "GET / HTTP/1.1\r\nHost: troupe.example\r\nAccept: */*\r\n\r\n" +
           std::string(200, ' '),
       std::string(96, '\0'), std::string(96, '\xff'), Text(5000, 1),
-      "TROUPE01" + Text(88, 2)};
+      "TROUPE02" + Text(88, 2)};
   for (const std::string& text : says) {
     strangers.push_back(Connect());
     ::send(strangers.back().get(), text.data(), text.size(), MSG_NOSIGNAL);
