@@ -29,6 +29,9 @@ constexpr std::size_t kReadBytesMax = 256 << 10;
 // A round trip takes about as long as to copy that much.
 constexpr std::size_t kEagerBytes = std::size_t{64} << 10;
 
+// Congestion control that every kernel has, and lets every user choose.
+constexpr char kUnpaced[] = "reno";
+
 constexpr char kZeros[kStreamUnitBytes] = {};
 
 constexpr std::size_t Padded(std::size_t bytes) {
@@ -61,6 +64,27 @@ int AppendPadded(const void* data, std::size_t bytes, std::size_t sent,
   const std::size_t zeros = Padded(bytes) - std::max(sent, bytes);
   if (zeros > 0) pieces[count++] = {const_cast<char*>(kZeros), zeros};
   return count;
+}
+
+// Returns whether the other end of a TCP connection is on this host.
+bool IsWithinHost(int socket) {
+  sockaddr_storage here{}, there{};
+  socklen_t here_bytes = sizeof(here), there_bytes = sizeof(there);
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&here), &here_bytes) !=
+          0 ||
+      ::getpeername(socket, reinterpret_cast<sockaddr*>(&there),
+                    &there_bytes) != 0 ||
+      here.ss_family != there.ss_family) {
+    return false;
+  }
+  if (here.ss_family == AF_INET) {
+    return reinterpret_cast<sockaddr_in&>(here).sin_addr.s_addr ==
+           reinterpret_cast<sockaddr_in&>(there).sin_addr.s_addr;
+  }
+  return here.ss_family == AF_INET6 &&
+         std::memcmp(&reinterpret_cast<sockaddr_in6&>(here).sin6_addr,
+                     &reinterpret_cast<sockaddr_in6&>(there).sin6_addr,
+                     sizeof(in6_addr)) == 0;
 }
 
 class TcpLink : public QueuedLink {
@@ -279,6 +303,12 @@ absl::StatusOr<std::unique_ptr<Link>> MakeStreamLink(
   // A Unix socket lacks this option, and sends at once anyway.
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  // Within a host no packet is lost, so that any algorithm does; but one that
+  // paces, such as BBR, halves the rate. If the kernel refuses, its own stays.
+  if (IsWithinHost(socket.get())) {
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, kUnpaced,
+                 sizeof(kUnpaced) - 1);
+  }
   base::OwnedFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
   epoll_event event{};

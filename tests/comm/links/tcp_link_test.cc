@@ -2,7 +2,10 @@
 
 #include "comm/tcp/tcp_link.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -113,6 +116,18 @@ TEST(TcpLinkTest, AFarewellIsCheckedToo) {
   ASSERT_TRUE(end.Lose());
   EXPECT_EQ(end.sink.why(),
             absl::UnknownError(std::string(kFarewellBytesMax, 'x')));
+}
+
+TEST(TcpLinkTest, NothingPacesAConnectionWithinAHost) {
+  SocketPair sockets = MakeTcpSockets();
+  const base::OwnedFd same(::dup(sockets.a.get()));
+  const OneEnd end(std::move(sockets));
+  char algorithm[16] = {};
+  socklen_t bytes = sizeof(algorithm);
+  ASSERT_EQ(
+      ::getsockopt(same.get(), IPPROTO_TCP, TCP_CONGESTION, algorithm, &bytes),
+      0);
+  EXPECT_STREQ(algorithm, "reno");
 }
 
 TEST(TcpLinkTest, HeadersAndPayloadsBeginAtCacheLines) {
