@@ -22,8 +22,6 @@ absl::Status SpanningState::Broke(int member, absl::string_view rule) const {
 }
 
 char* SpanningState::Place(int peer, const Frame& frame) {
-  // A note is read where the link has it.
-  if (TypeOf(frame) == FrameType::kNote) return nullptr;
   const int member = layout_.member_at(peer);
   if (member < 0) return nullptr;
   absl::MutexLock lock(&mutex_);

@@ -226,6 +226,8 @@ std::vector<std::shared_ptr<Endpoint>> Switchboard::Endpoints() const {
 }
 
 char* Switchboard::Place(int peer, const Frame& frame) {
+  // Notes are read where the link has them.
+  if (TypeOf(frame) == FrameType::kNote) return nullptr;
   const std::shared_ptr<Endpoint> endpoint = Find(frame.group);
   return endpoint == nullptr ? nullptr : endpoint->Place(peer, frame);
 }
