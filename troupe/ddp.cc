@@ -10,6 +10,7 @@
 #include "base/fnv_hash.h"
 #include "base/status_error.h"
 #include "troupe/buffer_sync.h"
+#include "troupe/gather_numbers.h"
 #include "troupe/model_core.h"
 #include "troupe/optimizer.h"
 
@@ -53,10 +54,10 @@ std::int64_t LayoutOf(nn::Module& module) {
 }
 
 void CompareModels(Rank& rank, Group& group, nn::Module& module) {
-  Var layout = rank.Zeros({1}, DType::kI64);
-  layout.tensor().data<std::int64_t>()[0] = LayoutOf(module);
-  const Var all = group.AllGather(layout);
-  const std::int64_t* const hashes = all.tensor().data<std::int64_t>();
+  const actors::CallNote::Scope call(rank.strand().call(),
+                                     "DistributedDataParallel", {});
+  const std::vector<std::int64_t> hashes =
+      base::OrThrow(GatherNumbers(rank, group, {LayoutOf(module)}));
   for (int r = 1; r < group.size(); ++r) {
     if (hashes[r] == hashes[0]) continue;
     throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(

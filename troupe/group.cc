@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_error.h"
+#include "nn/kernels/device_queues.h"
 #include "troupe/rank.h"
 
 namespace troupe {
@@ -57,6 +58,8 @@ struct Work::State {
   CallPlace place;
   base::Event done;
   comm::Arrival arrival;
+  // Keeps the tensors, whose memory a device may use until the end.
+  comm::Collective collective;
 };
 
 bool Work::done() const { return state_ == nullptr || state_->done.ready(); }
@@ -96,7 +99,8 @@ void Group::Run(const char* name, const comm::Collective& collective,
 }
 
 Work Group::Started(const char* name, const absl::StatusOr<base::Event>& done,
-                    const CallPlace& place) {
+                    const CallPlace& place,
+                    const comm::Collective& collective) {
   ThrowOf(name, place, done.status());
   Work work;
   work.state_ = std::make_shared<Work::State>();
@@ -104,6 +108,7 @@ Work Group::Started(const char* name, const absl::StatusOr<base::Event>& done,
   work.state_->name = name;
   work.state_->place = place;
   work.state_->done = *done;
+  work.state_->collective = collective;
   while (!started_.empty() && started_.front().done()) started_.pop_front();
   started_.push_back(work);
   return work;
@@ -113,7 +118,20 @@ Work Group::Start(const char* name, const comm::Collective& collective,
                   const CallPlace& place) {
   const actors::CallNote::Scope call(strand_.call(), name, place,
                                      actors::CallKind::kStarts);
-  return Started(name, comm_->Start(collective, base::Event()), place);
+  const base::Event ready = nn::Record(context_.kernels(), nn::Queue::kCompute);
+  return Started(name, comm_->Start(collective, ready), place, collective);
+}
+
+void Group::CheckMessage(const char* name, const Tensor& tensor,
+                         const CallPlace& place) const {
+  if (!tensor.defined() || tensor.host_accessible() || tensor.numel() == 0) {
+    return;
+  }
+  ThrowOf(name, place,
+          absl::UnimplementedError(absl::StrCat(
+              "messages carry tensors in the host's memory, and ",
+              tensor.ToString(), " is on ", tensor.device().ToString(),
+              "; use Broadcast() in a group of the two ranks")));
 }
 
 void Group::Finish() {
@@ -292,6 +310,7 @@ Work Group::StartSend(const Tensor& tensor, int to, std::uint32_t tag,
                       CallPlace place) {
   const actors::CallNote::Scope call(strand_.call(), "Send", place,
                                      actors::CallKind::kStarts);
+  CheckMessage("Send", tensor, place);
   return Started("Send", comm_->StartSend(to, tag, tensor, base::Event()),
                  place);
 }
@@ -300,6 +319,7 @@ Work Group::StartRecv(const Tensor& into, int from, std::uint32_t tag,
                       CallPlace place) {
   const actors::CallNote::Scope call(strand_.call(), "Recv", place,
                                      actors::CallKind::kStarts);
+  CheckMessage("Recv", into, place);
   // The arrival is written when the message comes, so it has its place before.
   auto state = std::make_shared<Work::State>();
   const absl::StatusOr<base::Event> done =

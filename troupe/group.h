@@ -15,8 +15,12 @@
 //
 // All ranks of a group call the same collectives in the same order, on tensors
 // of equal element count and dtype. Numbers of ranks (root, to, from) are those
-// in the group, which for the world are the ranks' own. Tensors are in host
-// memory.
+// in the group, which for the world are the ranks' own.
+//
+// Tensors are on the ranks' device. On GPUs a collective comes after all that
+// the rank has computed so far; one that does not wait leaves what follows to
+// run beside it. GPUs add up floats alone, and have no messages. Over several
+// processes their ranks start the collectives of all their groups in one order.
 //
 // The collectives give, with n ranks, of which r is one:
 //
@@ -178,7 +182,10 @@ class Group {
              const CallPlace& place);
   // Makes the work of what was started, or throws.
   Work Started(const char* name, const absl::StatusOr<base::Event>& done,
-               const CallPlace& place);
+               const CallPlace& place, const comm::Collective& collective = {});
+  // Refuses a message in memory of a device.
+  void CheckMessage(const char* name, const Tensor& tensor,
+                    const CallPlace& place) const;
   // Returns a tensor of `like`'s dtype.
   Var Empty(const nn::Shape& shape, const Tensor& like);
   // Returns the shape of a row of `rows`, whose first axis has n.

@@ -17,6 +17,7 @@
 #include "nn/autograd/var_math.h"
 #include "nn/modules/batch_norm.h"
 #include "nn/ops/cast.h"
+#include "troupe/gather_numbers.h"
 #include "troupe/join_notice.h"
 #include "troupe/model_core.h"
 
@@ -93,7 +94,6 @@ class JoinGuard::Notices : private ModelCore::CallObserver {
   const JoinOptions options_;
   const CallPlace place_;
   std::vector<std::int64_t> steps_before_;  // each model's steps
-  Var own_, all_;                           // i64 [row] and [ranks, row]
   std::vector<JoinNotice> notices_;
   bool shadows_ = false;
   // Sum of each model's outputs since the last backward of a shadow.
@@ -114,10 +114,6 @@ JoinGuard::Notices::Notices(const std::vector<Trainable>& models,
     steps_before_.push_back(model.core().engine().step());
     model.core().set_observer(this);
   }
-  const std::int64_t row =
-      JoinNotice::NumbersOf(static_cast<int>(models.size()));
-  own_ = rank_.Zeros({row}, DType::kI64);
-  all_ = rank_.Zeros({group_.size(), row}, DType::kI64);
 }
 
 JoinGuard::Notices::~Notices() {
@@ -139,15 +135,16 @@ absl::Status JoinGuard::Notices::Exchange(JoinNotice own) {
     model.frozen = core.frozen();
     own.models.push_back(model);
   }
-  own.Write(own_.tensor().data<std::int64_t>());
+  std::vector<std::int64_t> numbers(
+      JoinNotice::NumbersOf(static_cast<int>(cores_.size())));
+  own.Write(numbers.data());
   const actors::CallNote::Scope call(rank_.strand().call(), "Join", place_);
-  TROUPE_RETURN_IF_ERROR(
-      rank_.strand().Run(group_.comm(), comm::AllGather(own_, all_)));
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<std::int64_t> all,
+                          GatherNumbers(rank_, group_, numbers));
   notices_.clear();
   for (int r = 0; r < group_.size(); ++r) {
-    notices_.push_back(
-        JoinNotice::Read(all_.tensor().data<std::int64_t>() + r * own_.numel(),
-                         static_cast<int>(cores_.size())));
+    notices_.push_back(JoinNotice::Read(all.data() + r * numbers.size(),
+                                        static_cast<int>(cores_.size())));
   }
   return absl::OkStatus();
 }

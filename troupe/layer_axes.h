@@ -11,9 +11,11 @@
 
 #include "absl/types/span.h"
 #include "actors/engine/layer_collectives.h"
+#include "actors/engine/queue_work.h"
 #include "actors/engine/strand_wait.h"
 #include "comm/communicator.h"
 #include "nn/collectives.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 
 namespace troupe {
@@ -23,13 +25,18 @@ class LayerAxes {
   LayerAxes(std::shared_ptr<comm::Communicator> dp, nn::Kernels& kernels,
             actors::StrandWait& wait)
       : group_(std::move(dp)),
-        dp_(group_.get(), &kernels, &wait, /*on_device=*/false),
+        work_(kernels.queues() == nullptr ? nullptr
+                                          : std::make_unique<actors::QueueWork>(
+                                                kernels, nn::CommQueue(1))),
+        dp_(group_.get(), &kernels, &wait,
+            work_ != nullptr && group_->UseDevice(work_.get())),
         axes_({{"dp", &dp_}}) {}
 
   absl::Span<const nn::AxisCollectives> axes() const { return axes_; }
 
  private:
   const std::shared_ptr<comm::Communicator> group_;
+  const std::unique_ptr<actors::QueueWork> work_;  // null: it has no queues
   actors::LayerCollectives dp_;
   const std::vector<nn::AxisCollectives> axes_;
 };

@@ -8,6 +8,7 @@
 #include "actors/engine/loop/joint_backward.h"
 #include "base/check.h"
 #include "base/status_error.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/ops/arithmetic.h"
 #include "pipeline/mesh.h"
 #include "pipeline/parameter_plan.h"
@@ -251,11 +252,14 @@ void ModelCore::Launch(int action, pipeline::GroupId group,
                        const comm::Collective& collective,
                        const comm::Event& after) {
   const std::shared_ptr<comm::Communicator>& comm = groups_.HandleOf(group);
+  // One of devices is work of this rank's device, which only this strand calls.
+  const bool on_device = engine_->reduces_on_device();
   const base::Event done =
-      hands_over_ ? rank_.strand().HandOver(comm, collective, after)
-                  : base::OrThrow(comm->Start(collective, after));
-  in_flight_.push_back(
-      {engine_->step(), action, comm.get(), done, nullptr, hands_over_});
+      hands_over_ && !on_device
+          ? rank_.strand().HandOver(comm, collective, after)
+          : base::OrThrow(comm->Start(collective, after));
+  in_flight_.push_back({engine_->step(), action, comm.get(), done, nullptr,
+                        hands_over_ || on_device});
 }
 
 void ModelCore::Send(int, bool, int, const nn::TensorList&,
@@ -314,6 +318,9 @@ void ModelCore::AwaitNews() {
 }
 
 void ModelCore::TakeNews(bool) {
+  if (nn::DeviceQueues* const queues = rank_.kernels().queues()) {
+    queues->Progress();  // collectives whose last rank has come
+  }
   for (int i = 0; i < kChunksPerPiece && !in_flight_.empty(); ++i) {
     const InFlight& oldest = in_flight_.front();
     if (oldest.handed_over || !oldest.group->Progress()) break;

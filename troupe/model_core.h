@@ -156,7 +156,7 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
     comm::Communicator* group;
     base::Event done;
     std::function<absl::Status()> then;  // null: nothing
-    bool handed_over;                    // to the communication strand
+    bool handed_over;                    // the communication strand drives it
   };
 
   static absl::Status RunBackward(absl::Span<ModelCore* const> models,

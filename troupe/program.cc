@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "base/exception_text.h"
 #include "base/status_error.h"
-#include "nn/kernels/open_kernels.h"
 
 namespace troupe {
 namespace {
@@ -55,15 +54,12 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
   spec.timeout = options.timeout;
   spec.inline_bytes = options.inline_bytes;
   spec.cluster = options.cluster;
+  spec.device = options.device;
+  spec.kernels = options.kernels;
+  spec.threads_per_rank = options.threads_per_rank;
   if (program == nullptr) return spec;
   spec.body = [program, options](actors::ProgramRank& self) -> absl::Status {
-    nn::KernelOptions cpu;
-    cpu.threads = options.threads_per_rank;
-    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Kernels> kernels,
-                            options.kernels
-                                ? options.kernels()
-                                : nn::OpenKernels(nn::Device(), cpu));
-    Rank rank(self, std::move(kernels), options.seed,
+    Rank rank(self, self.kernels(), options.seed,
               options.mesh.value_or(pipeline::Mesh(options.ranks)));
     try {
       program(rank);

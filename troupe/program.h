@@ -27,12 +27,22 @@
 // begin anew, and pass the earlier ones in the processes that they start.
 // actors/launchers/self_launch.h says more, also about signals.
 //
+// Ranks may compute on GPUs; their groups are then those of a job with the
+// reduction order "tree", which has the same bits wherever ranks live:
+//
+//   SpawnOptions options;
+//   options.ranks = 2;
+//   options.device = *nn::Device::Parse("cuda");    // a GPU for each rank
+//   return ExitCode(Spawn(Run, options));
+//
 // The simulator runs the same program in one thread (troupe/simulate.h).
 //
 // Errors: the program reports one by a base::StatusError (or any other
 // exception), which ends its rank and all peers. What comes out is the first
 // failure, with its rank, its call and line, and the calls that its peers were
-// in. kInvalidArgument for options that no program can have.
+// in. kInvalidArgument for options that no program can have; kUnimplemented for
+// a device that this build has no kernels for, kUnavailable for one that this
+// machine does not have for each rank.
 
 #ifndef TROUPE_PROGRAM_H_
 #define TROUPE_PROGRAM_H_
@@ -50,6 +60,7 @@
 #include "actors/spec/cluster_options.h"
 #include "base/status_error.h"
 #include "nn/kernels/kernels.h"
+#include "nn/tensor/device.h"
 #include "pipeline/mesh.h"
 #include "troupe/rank.h"
 
@@ -78,7 +89,11 @@ struct SpawnOptions {
   std::int64_t inline_bytes = -1;
   // Layout of the ranks, for Rank::Axis(). None: all along dp.
   std::optional<pipeline::Mesh> mesh = {};
-  // Opens a rank's kernels. Null: those of the CPU.
+  // Device on which each rank computes: "cpu", "reference", or "cuda", by which
+  // each rank of a host has a GPU of its own; "cuda:0" puts all ranks on one.
+  nn::Device device = {};
+  // Opens a rank's kernels, which are of a device of that kind. Null: those of
+  // `device`.
   std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels = {};
   // Place of this process among several, which all call Spawn(); none: all
   // ranks are in this one. Main() sets it.

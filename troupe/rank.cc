@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_error.h"
+#include "nn/kernels/device_queues.h"
 #include "troupe/layer_axes.h"
 #include "troupe/model_core.h"
 
@@ -122,6 +123,9 @@ void Rank::Finish() {
   for (const auto& model : ended_) model->Finish();
   ended_.clear();
   for (Group& group : groups_) group.Finish();
+  // A device may have errors that nothing has waited for.
+  base::OrThrow(
+      nn::Synchronize(*kernels_, nn::Record(*kernels_, nn::Queue::kCompute)));
 }
 
 void Rank::Write(const std::string& text) {

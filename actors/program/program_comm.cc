@@ -23,14 +23,17 @@ ProgramCommState::~ProgramCommState() {
   }
 }
 
+void ProgramCommState::Add(const std::shared_ptr<comm::Communicator>& group) {
+  const bool known =
+      std::any_of(groups.begin(), groups.end(),
+                  [&](const auto& weak) { return Same(weak, group); });
+  if (known) return;
+  groups.push_back(group);
+  group->SetWakeup(calls.call());
+}
+
 void ProgramCommState::Start(const HandOver& handed) {
-  const auto known =
-      std::find_if(groups.begin(), groups.end(),
-                   [&](const auto& weak) { return Same(weak, handed.group); });
-  if (known == groups.end()) {
-    groups.push_back(handed.group);
-    handed.group->SetWakeup(calls.call());
-  }
+  Add(handed.group);
   const absl::StatusOr<comm::Event> started =
       handed.group->Start(handed.collective, handed.after);
   if (!started.ok()) return handed.done.Complete(started.status());
@@ -61,6 +64,10 @@ ProgramCommActor::behavior_type ProgramCommBehavior(
   });
   const int chunks_max = IsSimulated(self->system()) ? 1 : kChunksPerDrive;
   return {[=](const HandOver& handed) { self->state.Start(handed); },
+          [=](const DriveGroup& driven) {
+            self->state.Add(driven.group);
+            self->state.calls.call()();  // work from before
+          },
           [=](drive_atom) {
             ProgramCommState& state = self->state;
             state.calls.Taken();

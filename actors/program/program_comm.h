@@ -3,12 +3,15 @@
 // actors/strands/comm_strand.h.
 //
 // Takes  HandOver {group, collective, after, done}
+//        DriveGroup {group}
 //        drive  (to itself, and from the groups' wake-ups)
 // Gives  the end of each collective, by its event
 // Fails  never by itself
 //
 // Only this strand starts and drives collectives in a group that it was given
-// one of; any thread may abort the group. It does not keep a group: who made it
+// one of; any thread may abort the group. In a group of DriveGroup, of devices,
+// the rank's own strand starts them, and this one moves those that go through
+// the host (comm/device/staged_group.h). It does not keep a group: who made it
 // does.
 //
 // One drive message runs a bounded number of chunks, since further collectives
@@ -36,8 +39,13 @@ struct HandOver {
   base::Event done;   // is completed with the collective, or its error
 };
 
+// A group on a device to be driven; in-process.
+struct DriveGroup {
+  std::shared_ptr<comm::Communicator> group;
+};
+
 using ProgramCommActor =
-    caf::typed_actor<caf::reacts_to<HandOver>,
+    caf::typed_actor<caf::reacts_to<HandOver>, caf::reacts_to<DriveGroup>,
                      caf::reacts_to<drive_atom>>;  // groups have work
 
 struct ProgramCommState {
@@ -47,6 +55,8 @@ struct ProgramCommState {
 
   ~ProgramCommState();
 
+  // Drives the group from now on.
+  void Add(const std::shared_ptr<comm::Communicator>& group);
   void Start(const HandOver& handed);
   // Runs one chunk of any group. Returns false if there is no work now.
   bool Drive();
@@ -58,5 +68,6 @@ ProgramCommActor::behavior_type ProgramCommBehavior(
 }  // namespace troupe::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::HandOver)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::DriveGroup)
 
 #endif  // ACTORS_PROGRAM_PROGRAM_COMM_H_

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/fnv_hash.h"
+#include "comm/fabric.h"
 
 namespace troupe::actors {
 namespace {
@@ -140,15 +141,6 @@ void ProgramGroups::Abort(const absl::Status& why) {
     aborted_ = why;
   }
   for (const auto& [members, comm] : All()) comm->Abort(why);
-}
-
-ProgramGroups::Maker LocalGroupsBy(comm::GroupFactory make_group) {
-  return [make_group =
-              std::move(make_group)](const comm::FabricGroupOptions& options) {
-    comm::LocalGroupOptions local;
-    local.size = static_cast<int>(options.ranks.size());
-    return make_group(local);
-  };
 }
 
 }  // namespace troupe::actors

@@ -22,7 +22,6 @@
 #ifndef ACTORS_PROGRAM_PROGRAM_GROUPS_H_
 #define ACTORS_PROGRAM_PROGRAM_GROUPS_H_
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -34,20 +33,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "actors/setup/group_makers.h"
 #include "comm/communicator.h"
-#include "comm/fabric.h"
-#include "comm/local/local_group.h"
 
 namespace troupe::actors {
 
 class ProgramGroups {
  public:
-  // Makes a group of these ranks of the program: a communicator for each that
-  // is in this process, null for the others.
-  using Maker = std::function<absl::StatusOr<comm::Group>(
-      const comm::FabricGroupOptions& options)>;
-
-  ProgramGroups(int ranks, Maker make_group)
+  ProgramGroups(int ranks, GroupMaker make_group)
       : ranks_(ranks), make_group_(std::move(make_group)), left_(ranks) {}
 
   // Returns the rank's communicator in a group of `members`, whose order gives
@@ -77,7 +70,7 @@ class ProgramGroups {
   All() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int ranks_;
-  const Maker make_group_;
+  const GroupMaker make_group_;
   mutable absl::Mutex mutex_;
   std::map<Key, Handles> groups_ ABSL_GUARDED_BY(mutex_);
   // Number of groups of the same members that a rank has joined.
@@ -88,9 +81,6 @@ class ProgramGroups {
   // Waits that the last AbortStale() has found.
   std::set<std::string> stale_;
 };
-
-// Returns a maker of groups whose ranks are all in this process.
-ProgramGroups::Maker LocalGroupsBy(comm::GroupFactory make_group);
 
 }  // namespace troupe::actors
 

@@ -192,15 +192,17 @@ absl::StatusOr<std::unique_ptr<ProgramLinks>> ProgramLinks::Open(
   return links;
 }
 
-ProgramGroups::Maker ProgramLinks::groups() {
-  return [fabric = fabric_.get()](const comm::FabricGroupOptions& options) {
-    return fabric->MakeGroup(options);
-  };
+GroupMaker ProgramLinks::groups(nn::Device device) {
+  // The roster lives as long as what shares it.
+  return GroupsOver(fabric_,
+                    std::shared_ptr<const Roster>(shared_, &shared_->roster),
+                    device, LocalGroupsBy(GroupsOn(device)));
 }
 
 void ProgramLinks::Attach(const ProgramContextPtr& context) {
   context->first = shared_->roster.FirstRankOf(shared_->process);
   context->last = shared_->roster.FirstRankOf(shared_->process + 1);
+  context->ranks_before = RanksBefore(shared_->roster, shared_->process);
   context->on_end = [this](int rank, const absl::Status& status) {
     std::string words =
         status.ok() ? absl::StrCat(kReturned, " ", rank)

@@ -2,7 +2,8 @@
 // have returned, and why one has failed.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto links, ProgramLinks::Open(spec));
-//   auto context = std::make_shared<ProgramContext>(spec, links->groups());
+//   auto context = std::make_shared<ProgramContext>(
+//       spec, links->groups(spec.device));
 //   links->Attach(context);
 //   auto ranks = SpawnProgram(system, context);
 //   links->Wait(*context);                // until all ranks of all have ended
@@ -28,7 +29,9 @@
 #include "actors/program/program_groups.h"
 #include "actors/program/program_spec.h"
 #include "actors/program/program_strand.h"
+#include "actors/setup/group_makers.h"
 #include "comm/fabric.h"
+#include "nn/tensor/device.h"
 
 namespace troupe::actors {
 
@@ -39,8 +42,9 @@ class ProgramLinks {
       const ProgramSpec& spec);
   ~ProgramLinks();
 
-  // Returns the maker of groups over the processes, which this outlives.
-  ProgramGroups::Maker groups();
+  // Returns the maker of groups over the processes, of ranks on `device`. This
+  // outlives it.
+  GroupMaker groups(nn::Device device);
   // Sets the ranks of this process, and lets the others know of their ends. To
   // be called once, before the ranks begin.
   void Attach(const ProgramContextPtr& context);
@@ -60,7 +64,7 @@ class ProgramLinks {
 
   // State that callbacks of the fabric share.
   const std::shared_ptr<Shared> shared_;
-  std::unique_ptr<comm::Fabric> fabric_;
+  std::shared_ptr<comm::Fabric> fabric_;
 };
 
 }  // namespace troupe::actors

@@ -25,6 +25,7 @@
 #include "actors/program/call_note.h"
 #include "base/event.h"
 #include "comm/communicator.h"
+#include "nn/kernels/kernels.h"
 
 namespace troupe::actors {
 
@@ -47,10 +48,16 @@ class ProgramRank {
   // it for what another rank does.
   virtual bool shares_thread() const = 0;
 
-  // Returns this rank's communicator in a new group (ProgramGroups::Join()).
+  // Kernels of the rank's device. If that has queues, all waits of this
+  // interface, and nn::Synchronize(), drive it.
+  virtual const std::shared_ptr<nn::Kernels>& kernels() const = 0;
+
+  // Returns this rank's communicator in a new group (ProgramGroups::Join()). On
+  // a device with queues its collectives are work of the device, which Start()
+  // enqueues (Communicator::UseDevice), and the communication strand drives it.
   virtual absl::StatusOr<std::shared_ptr<comm::Communicator>> MakeGroup(
       const std::vector<int>& ranks) = 0;
-  // Runs `collective` to its end.
+  // Runs `collective`, after what kCompute has been given, to its end.
   virtual absl::Status Run(comm::Communicator& group,
                            const comm::Collective& collective) = 0;
   // Drives the group until `done`, of something that was started in it, has
@@ -61,7 +68,8 @@ class ProgramRank {
   // status: peers may wait for another one first.
   virtual void AwaitAny(absl::Span<const StartedIn> started) = 0;
   // Whether collectives over `bytes` are worth handing over to the rank's
-  // communication strand (ProgramSpec::inline_bytes).
+  // communication strand (ProgramSpec::inline_bytes). Those of a device start
+  // without it.
   virtual bool HandsOver(std::int64_t bytes) const = 0;
   // Lets the communication strand start and drive a collective, in the order of
   // these calls, while the program goes on. From the first one on the group is

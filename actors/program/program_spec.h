@@ -9,12 +9,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actors/program/program_rank.h"
 #include "actors/spec/cluster_options.h"
+#include "nn/kernels/kernels.h"
+#include "nn/tensor/device.h"
 
 namespace troupe::actors {
 
@@ -23,6 +27,13 @@ struct ProgramSpec {
   // it must rethrow (base/fiber.h).
   std::function<absl::Status(ProgramRank& self)> body;
   int ranks = 1;  // number of those in all processes
+  // Device on which each rank computes, and of its groups. "cuda" gives each
+  // rank of a host a GPU of its own (docs/cuda.md, Choosing a GPU).
+  nn::Device device;
+  // Opens a rank's kernels, which are of a device of that kind. Null: those of
+  // `device`, where each kernel may use threads_per_rank threads.
+  std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;
+  int threads_per_rank = 1;
   // Limit on one wait for peers.
   absl::Duration timeout = absl::Minutes(5);
   // Limit on the bytes of a model's gradients up to which a rank reduces them

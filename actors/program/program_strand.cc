@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "actors/caf/actor_timeout.h"
+#include "actors/program/program_device.h"
 #include "actors/protocol/strand_guard.h"
 #include "base/check.h"
 #include "base/exception_text.h"
@@ -46,6 +47,10 @@ class GroupWait {
   bool ended_ = false;
 };
 
+// Queue of the program's groups: those of models have the first two
+// (rank_device.h, troupe/layer_axes.h).
+constexpr nn::Queue kGroupQueue = nn::CommQueue(nn::kCommQueuesMax - 1);
+
 std::string WhatItWaitsFor(const comm::Communicator& group) {
   std::vector<std::string> waits;
   for (const comm::Waiting& waiting : group.Waits()) {
@@ -64,6 +69,7 @@ ProgramState::~ProgramState() {
   // A strand that is killed has not ended its program.
   End(absl::CancelledError("the program was ended"));
   fiber_.reset();
+  CloseDevice();
 }
 
 void ProgramState::Init(Self self, ProgramContextPtr context, int rank) {
@@ -84,13 +90,62 @@ bool ProgramState::shares_thread() const {
 
 absl::Status ProgramState::RunBody() {
   try {
-    return WithCalls(context_->spec.body(*this));
+    const absl::Status opened = OpenDevice();
+    return WithCalls(opened.ok() ? context_->spec.body(*this) : opened);
   } catch (const base::StatusError& error) {
     return WithCalls(error.status());
   } catch (const std::exception&) {
     return WithCalls(
         absl::InternalError(base::ExceptionText(std::current_exception())));
   }
+}
+
+absl::Status ProgramState::OpenDevice() {
+  TROUPE_RETURN_IF_ERROR(context_->refused);
+  TROUPE_ASSIGN_OR_RETURN(
+      kernels_,
+      OpenProgramKernels(context_->spec,
+                         context_->ranks_before + rank_ - context_->first,
+                         context_->choices));
+  queues_ = kernels_->queues();
+  if (queues_ == nullptr) return absl::OkStatus();
+  work_.emplace(*kernels_, kGroupQueue);
+  queues_->SetHostWait(
+      [this](const base::Event& event) { AwaitDevice(event); });
+  return queues_->SetWakeup(calls_.call(), /*watch=*/!shares_thread());
+}
+
+void ProgramState::CloseDevice() {
+  if (queues_ != nullptr) {
+    queues_->SetWakeup(nullptr, /*watch=*/false).IgnoreError();
+    queues_->SetHostWait(nullptr);
+  }
+  queues_ = nullptr;
+  work_.reset();
+  kernels_.reset();
+}
+
+absl::StatusOr<std::shared_ptr<comm::Communicator>> ProgramState::MakeGroup(
+    const std::vector<int>& ranks) {
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<comm::Communicator> group,
+                          context_->groups.Join(rank_, ranks));
+  if (queues_ == nullptr) return group;
+  if (!group->UseDevice(&*work_)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the group moves data in the host's memory, and its ranks "
+                     "compute on ",
+                     kernels_->device().ToString()));
+  }
+  self_->send(comm(), DriveGroup{group});
+  device_groups_.push_back(group);
+  return group;
+}
+
+ProgramCommActor& ProgramState::comm() {
+  if (comm_ == nullptr) {
+    comm_ = SpawnStrand(self_->system(), ProgramCommBehavior);
+  }
+  return comm_;
 }
 
 absl::Status ProgramState::WithCalls(const absl::Status& status) const {
@@ -119,6 +174,7 @@ void ProgramState::Resume() {
       break;
     case StrandFiber::State::kDone:
       End(ended_with_);
+      CloseDevice();
       self_->quit();
       break;
   }
@@ -126,7 +182,10 @@ void ProgramState::Resume() {
 
 void ProgramState::OnDrive() {
   calls_.Taken();
+  const bool worked = queues_ != nullptr && queues_->Progress();
   Resume();
+  // The fiber may have enqueued more work.
+  if (queues_ != nullptr && (queues_->Progress() || worked)) calls_.call()();
 }
 
 void ProgramState::OnResume() {
@@ -136,22 +195,20 @@ void ProgramState::OnResume() {
 
 absl::Status ProgramState::Run(comm::Communicator& group,
                                const comm::Collective& collective) {
-  if (!shares_thread()) {
+  if (!shares_thread() && queues_ == nullptr) {
     return group.RunInline(collective, context_->spec.timeout);
   }
-  TROUPE_ASSIGN_OR_RETURN(const base::Event done,
-                          group.Start(collective, base::Event()));
+  TROUPE_ASSIGN_OR_RETURN(
+      const base::Event done,
+      group.Start(collective, nn::Record(*kernels_, nn::Queue::kCompute)));
   return Await(group, done);
 }
 
 base::Event ProgramState::HandOver(
     const std::shared_ptr<comm::Communicator>& group,
     const comm::Collective& collective, const base::Event& after) {
-  if (comm_ == nullptr) {
-    comm_ = SpawnStrand(self_->system(), ProgramCommBehavior);
-  }
   const base::Event done = base::Event::Make();
-  self_->send(comm_, actors::HandOver{group, collective, after, done});
+  self_->send(comm(), actors::HandOver{group, collective, after, done});
   return done;
 }
 
@@ -170,6 +227,10 @@ absl::Status ProgramState::AwaitHandedOver(comm::Communicator& group,
 }
 
 void ProgramState::AwaitAny(absl::Span<const StartedIn> started) {
+  // The communication strand drives groups of devices.
+  const auto drives = [this](const StartedIn& one) {
+    return one.drives && queues_ == nullptr;
+  };
   const auto ended = [started] {
     return std::any_of(started.begin(), started.end(),
                        [](const StartedIn& one) { return one.done.ready(); });
@@ -177,15 +238,15 @@ void ProgramState::AwaitAny(absl::Span<const StartedIn> started) {
   if (ended()) return;
   std::deque<GroupWait> wakers;
   for (const StartedIn& one : started) {
-    wakers.emplace_back(*one.group, one.done, calls_.call(), one.drives);
+    wakers.emplace_back(*one.group, one.done, calls_.call(), drives(one));
   }
   // A stalled rank is told about the first one.
   awaited_ = started[0].group;
   since_ = self_->clock().now();
   while (!ended()) {
-    bool progress = false;
+    bool progress = queues_ != nullptr && queues_->Progress();
     for (const StartedIn& one : started) {
-      if (one.drives && one.group->Progress()) progress = true;
+      if (drives(one) && one.group->Progress()) progress = true;
     }
     if (progress) {
       fiber_->TakeNews(/*expected=*/false);
@@ -198,6 +259,21 @@ void ProgramState::AwaitAny(absl::Span<const StartedIn> started) {
   for (GroupWait& waker : wakers) waker.End();
 }
 
+void ProgramState::AwaitDevice(const base::Event& event) {
+  event.OnReady([notify = calls_.call()](const absl::Status&) { notify(); });
+  awaits_device_ = true;
+  since_ = self_->clock().now();
+  while (!event.ready()) {
+    if (queues_->Progress()) {
+      fiber_->TakeNews(/*expected=*/false);
+    } else {
+      WatchAfter(context_->spec.timeout);
+      fiber_->AwaitNews();
+    }
+  }
+  awaits_device_ = false;
+}
+
 void ProgramState::WatchAfter(absl::Duration after) {
   if (std::exchange(watching_, true)) return;
   self_->delayed_send(self_, ActorTimeout(after), watch_atom::value);
@@ -205,14 +281,23 @@ void ProgramState::WatchAfter(absl::Duration after) {
 
 void ProgramState::OnWatch() {
   watching_ = false;
-  if (awaited_ == nullptr || ended_) return;
+  if ((awaited_ == nullptr && !awaits_device_) || ended_) return;
   const absl::Duration timeout = context_->spec.timeout;
   const absl::Duration waited = absl::FromChrono(self_->clock().now() - since_);
   if (waited < timeout) return WatchAfter(timeout - waited);
   // The event of the wait completes with this status, and resumes the fiber.
-  awaited_->Abort(absl::DeadlineExceededError(
-      absl::StrCat("no end within ", absl::FormatDuration(timeout), ": ",
-                   WhatItWaitsFor(*awaited_))));
+  const auto abort = [timeout](comm::Communicator& group) {
+    group.Abort(absl::DeadlineExceededError(
+        absl::StrCat("no end within ", absl::FormatDuration(timeout), ": ",
+                     WhatItWaitsFor(group))));
+  };
+  if (awaited_ != nullptr) return abort(*awaited_);
+  // The device waits for peers, or computes.
+  for (const auto& weak : device_groups_) {
+    const auto group = weak.lock();
+    if (group != nullptr && !group->Waits().empty()) abort(*group);
+  }
+  WatchAfter(timeout);
 }
 
 void ProgramState::End(const absl::Status& status) {

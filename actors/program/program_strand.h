@@ -4,7 +4,8 @@
 //
 // Takes  begin    once: runs the program
 //        resume   from itself: the mailbox was read, the fiber continues
-//        drive    from the groups that the fiber waits for: there is progress
+//        drive    from the groups that the fiber waits for, or the device:
+//                 there is progress
 //        watch    to itself: has a wait taken too long?
 // Gives  HandOver to its communication strand (program_comm.h), once there is
 //        something to hand over; its end, and its failure, to the
@@ -13,7 +14,7 @@
 //        aborts all groups, so that its peers end, too.
 //
 // A wait for a collective spins, if the strand has a thread of its own; a wait
-// for a message lets the thread sleep.
+// for a message, or for a device, lets the thread sleep.
 
 #ifndef ACTORS_PROGRAM_PROGRAM_STRAND_H_
 #define ACTORS_PROGRAM_PROGRAM_STRAND_H_
@@ -31,6 +32,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actors/caf/caf.h"
+#include "actors/engine/queue_work.h"
 #include "actors/engine/strand_fiber.h"
 #include "actors/program/call_note.h"
 #include "actors/program/program_comm.h"
@@ -40,12 +42,15 @@
 #include "actors/program/program_spec.h"
 #include "actors/protocol/drive_calls.h"
 #include "actors/protocol/messages.h"
+#include "nn/kernels/device_queues.h"
+#include "nn/kernels/kernel_choices.h"
+#include "nn/kernels/kernels.h"
 
 namespace troupe::actors {
 
 // State that the ranks of a program share.
 struct ProgramContext {
-  ProgramContext(ProgramSpec program, ProgramGroups::Maker make_group)
+  ProgramContext(ProgramSpec program, GroupMaker make_group)
       : spec(std::move(program)),
         groups(spec.ranks, std::move(make_group)),
         outcome(spec.ranks),
@@ -63,6 +68,13 @@ struct ProgramContext {
   // The ranks of this process are [first, last).
   int first = 0;
   int last = spec.ranks;
+  // Number of the ranks of this host in earlier processes.
+  int ranks_before = 0;
+  // Why ranks here cannot begin: there are too few devices.
+  absl::Status refused;
+  // Algorithms of the kernels here.
+  const std::shared_ptr<nn::KernelChoices> choices =
+      std::make_shared<nn::KernelChoices>();
   // spec.inline_bytes, or what was measured in its place.
   std::int64_t inline_bytes = 0;
   // Called when the program of a rank here has ended. Null: it concerns nobody.
@@ -96,10 +108,11 @@ class ProgramState : private ProgramRank {
   int rank() const override { return rank_; }
   int size() const override { return context_->spec.ranks; }
   bool shares_thread() const override;
-  absl::StatusOr<std::shared_ptr<comm::Communicator>> MakeGroup(
-      const std::vector<int>& ranks) override {
-    return context_->groups.Join(rank_, ranks);
+  const std::shared_ptr<nn::Kernels>& kernels() const override {
+    return kernels_;
   }
+  absl::StatusOr<std::shared_ptr<comm::Communicator>> MakeGroup(
+      const std::vector<int>& ranks) override;
   absl::Status Run(comm::Communicator& group,
                    const comm::Collective& collective) override;
   absl::Status Await(comm::Communicator& group,
@@ -117,6 +130,12 @@ class ProgramState : private ProgramRank {
   CallNote& call() override { return context_->calls[rank_]; }
 
   absl::Status RunBody();
+  // Opens the rank's kernels.
+  absl::Status OpenDevice();
+  void CloseDevice();
+  // Waits for an event of the device, for nn::Synchronize().
+  void AwaitDevice(const base::Event& event);
+  ProgramCommActor& comm();
   // Adds the rank, and what its peers were doing.
   absl::Status WithCalls(const absl::Status& status) const;
   // Asks for a watch message `after` from now, if none is under way.
@@ -129,6 +148,11 @@ class ProgramState : private ProgramRank {
   ProgramCommActor comm_;  // null until something is handed over
   bool looking_ = false;   // whether a resume message is under way
   bool watching_ = false;  // whether a watch message is under way
+  std::shared_ptr<nn::Kernels> kernels_;
+  nn::DeviceQueues* queues_ = nullptr;  // null: the device has none
+  std::optional<QueueWork> work_;       // queue of the program's groups
+  std::vector<std::weak_ptr<comm::Communicator>> device_groups_;
+  bool awaits_device_ = false;
   comm::Communicator* awaited_ = nullptr;  // group of the wait under way
   caf::actor_clock::time_point since_;     // time when that began
   absl::Status ended_with_;

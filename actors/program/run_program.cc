@@ -8,9 +8,11 @@
 #include "actors/caf/strand_scheduler.h"
 #include "actors/caf/thread_supply.h"
 #include "actors/planning/calibrate.h"
+#include "actors/program/program_device.h"
 #include "actors/program/program_links.h"
 #include "actors/program/program_strand.h"
 #include "actors/protocol/threaded_config.h"
+#include "actors/setup/group_makers.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/exception_text.h"
@@ -66,10 +68,17 @@ absl::Status RunProgram(const ProgramSpec& spec) {
     ThreadedConfig config(*threads);
     caf::actor_system system(config);
     const auto context = std::make_shared<ProgramContext>(
-        spec, links == nullptr ? LocalGroupsBy(comm::MakeLocalGroup)
-                               : links->groups());
+        spec, links == nullptr ? LocalGroupsBy(GroupsOn(spec.device))
+                               : links->groups(spec.device));
     context->inline_bytes = inline_bytes;
-    if (links != nullptr) links->Attach(context);
+    if (links != nullptr) {
+      links->Attach(context);
+      // The other processes are told why.
+      context->refused =
+          CheckProgramDevices(spec, context->ranks_before + RanksHere(spec));
+    } else {
+      TROUPE_RETURN_IF_ERROR(CheckProgramDevices(spec, spec.ranks));
+    }
     const std::vector<ProgramActor> ranks = SpawnProgram(system, context);
     if (links != nullptr) {
       links->Wait(*context);

@@ -12,7 +12,9 @@
 //
 // Errors: the first failure of a rank, with its number, the line of its call,
 // and what its peers were calling. kInvalidArgument for a spec that no program
-// can have; kResourceExhausted if the system refuses the threads.
+// can have; kResourceExhausted if the system refuses the threads;
+// kUnimplemented or kUnavailable if there is no ProgramSpec::device for each
+// rank.
 
 #ifndef ACTORS_PROGRAM_RUN_PROGRAM_H_
 #define ACTORS_PROGRAM_RUN_PROGRAM_H_

@@ -9,8 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "comm/device/device_group.h"
-#include "comm/device/staged_group.h"
 #include "comm/local/local_group.h"
 #include "comm/memory_store.h"
 #include "comm/nccl/nccl_backend.h"
@@ -65,30 +63,14 @@ absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
   return groups;
 }
 
-}  // namespace
-
-comm::GroupFactory GroupsOn(nn::Device device) {
-  return device.type == nn::DeviceType::kCuda ? comm::MakeDeviceGroup
-                                              : comm::MakeLocalGroup;
-}
-
-namespace {
-
 bool MadeByHooks(const ProcessContext& process) {
   return process.hooks != nullptr && process.hooks->make_group;
 }
 
 // Returns the hooks' maker of groups, or that of GroupsOn().
 GroupMaker LocalGroupsOf(const ProcessContext& process) {
-  return [make_group = MadeByHooks(process) ? process.hooks->make_group
-                                            : GroupsOn(process.spec->device)](
-             const FabricGroupOptions& group) {
-    comm::LocalGroupOptions options;
-    options.size = static_cast<int>(group.ranks.size());
-    options.chunk_bytes = group.chunk_bytes;
-    options.in_flight_max = group.in_flight_max;
-    return make_group(options);
-  };
+  return LocalGroupsBy(MadeByHooks(process) ? process.hooks->make_group
+                                            : GroupsOn(process.spec->device));
 }
 
 }  // namespace
@@ -128,55 +110,21 @@ GroupMaker GroupsByNccl(const ProcessContext& process,
   };
 }
 
-namespace {
-
-// Returns a maker of groups on GPUs that stage tensors through the host, except
-// for groups within one process, which `in_process` makes.
-GroupMaker StagedGroups(const ProcessContext& process, GroupMaker in_process) {
-  return [fabric = process.fabric, roster = process.roster, in_process](
-             const FabricGroupOptions& group) -> absl::StatusOr<Group> {
-    const int first = roster->ProcessOf(group.ranks[0]);
-    const bool in_one =
-        std::all_of(group.ranks.begin(), group.ranks.end(),
-                    [&](int rank) { return roster->ProcessOf(rank) == first; });
-    if (in_one && first != fabric->process()) return Group(group.ranks.size());
-    if (in_one) return in_process(group);
-    TROUPE_ASSIGN_OR_RETURN(Group made, fabric->MakeGroup(group));
-    for (auto& rank : made) {
-      if (rank != nullptr) rank = comm::StageThroughHost(std::move(rank));
-    }
-    return made;
-  };
-}
-
-}  // namespace
-
 GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store) {
-  if (process.spec->device.type != nn::DeviceType::kCuda) {
-    return [fabric = process.fabric](const FabricGroupOptions& group) {
-      return fabric->MakeGroup(group);
-    };
+  const nn::Device device = process.spec->device;
+  GroupMaker spanning = GroupsOver(process.fabric, process.roster, device,
+                                   LocalGroupsOf(process));
+  if (device.type != nn::DeviceType::kCuda ||
+      process.plan->reduction_order != pipeline::kAnyReduction) {
+    return spanning;
   }
-  GroupMaker in_process = LocalGroupsOf(process);
-  GroupMaker staged = StagedGroups(process, in_process);
-  if (process.plan->reduction_order != pipeline::kAnyReduction) return staged;
   const auto is_local = [fabric = process.fabric,
                          roster = process.roster](int rank) {
     return roster->ProcessOf(rank) == fabric->process();
   };
   // The shared_ptr does not own the store.
   const std::shared_ptr<comm::Store> borrowed(&store, [](comm::Store*) {});
-  return GroupsByNccl(process, borrowed, is_local, std::move(staged));
-}
-
-int RanksBefore(const Roster& roster, int process) {
-  int ranks = 0;
-  for (int p = 0; p < process; ++p) {
-    if (roster.member(p).host == roster.member(process).host) {
-      ranks += roster.member(p).ranks;
-    }
-  }
-  return ranks;
+  return GroupsByNccl(process, borrowed, is_local, std::move(spanning));
 }
 
 absl::Status CheckBuckets(const pipeline::Plan& plan) {

@@ -17,20 +17,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/setup/group_makers.h"
 #include "actors/setup/process_context.h"
 #include "comm/fabric.h"
 #include "comm/store.h"
 
 namespace troupe::actors {
-
-// Makes a group of `options.ranks`: a communicator for each rank in this
-// process, null for the others.
-using GroupMaker = std::function<absl::StatusOr<comm::Group>(
-    const comm::FabricGroupOptions& options)>;
-
-// Returns the maker of groups whose ranks are in one process and compute on
-// `device`: in the host's memory, or of devices.
-comm::GroupFactory GroupsOn(nn::Device device);
 
 // Returns the maker of groups for a job whose ranks are all in this process: by
 // its hooks if they make groups, by NCCL if its plan permits any order of
@@ -50,10 +42,6 @@ GroupMaker GroupsByNccl(const ProcessContext& process,
 // the host (with the tree's bits), by the plan's reduction order. All processes
 // share `store`, which outlives the last call.
 GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store);
-
-// Returns the number of the job's ranks in earlier processes of the same host:
-// the GPUs of a host are assigned over all its processes.
-int RanksBefore(const Roster& roster, int process);
 
 // Makes the contexts of ranks [first, last) of the plan.
 //   kUnavailable: they need more devices than there are.

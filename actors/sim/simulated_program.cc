@@ -3,22 +3,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/program/program_device.h"
 #include "actors/program/program_strand.h"
 #include "actors/program/run_program.h"
+#include "actors/setup/group_makers.h"
 #include "actors/sim/seeded_scheduler.h"
 
 namespace troupe::actors {
 namespace {
 
 // Small reductions have several chunks, so that ranks interleave in them.
-comm::Group InSmallChunks(const comm::GroupFactory& make_group,
-                          comm::LocalGroupOptions options) {
-  options.chunk_bytes = 1;
-  return make_group == nullptr ? comm::MakeLocalGroup(options)
-                               : make_group(options);
+GroupMaker InSmallChunks(comm::GroupFactory make_group) {
+  return [make_local = LocalGroupsBy(std::move(make_group))](
+             comm::FabricGroupOptions options) {
+    options.chunk_bytes = 1;
+    return make_local(options);
+  };
 }
 
 }  // namespace
@@ -32,15 +36,15 @@ SimulatedRun SimulateProgram(const ProgramSpec& spec,
         "a simulated program has all ranks in one process; leave "
         "ProgramSpec.cluster out");
   }
+  if (run.status.ok()) run.status = CheckProgramDevices(spec, spec.ranks);
   if (!run.status.ok()) return run;
   SimulatedConfig config;
   AddMessageTypes(config);
   caf::actor_system system(config);
   SeededScheduler scheduler(system, {options.seed, options.message_time_max});
   const auto context = std::make_shared<ProgramContext>(
-      spec, LocalGroupsBy([&](const comm::LocalGroupOptions& group) {
-        return InSmallChunks(options.make_group, group);
-      }));
+      spec, InSmallChunks(options.make_group == nullptr ? GroupsOn(spec.device)
+                                                        : options.make_group));
   context->inline_bytes = std::max<std::int64_t>(0, spec.inline_bytes);
   std::vector<ProgramActor> ranks = SpawnProgram(system, context);
   while (!context->outcome.has_ended()) {

@@ -31,7 +31,7 @@ struct ProgramSimulation {
   absl::Duration message_time_max = absl::ZeroDuration();
   // Limit on the messages of the program, beyond which it fails.
   std::int64_t messages_max = 10'000'000;
-  // Makes the groups; null: comm::MakeLocalGroup.
+  // Makes the groups; null: those of the device (actors/setup/group_makers.h).
   comm::GroupFactory make_group = nullptr;
 };
 

@@ -33,7 +33,7 @@ int FrameReader::Room(iovec room[2]) {
                Padding(frame_.bytes) + sizeof(Frame) + Padding(sizeof(Frame))};
     return 2;
   }
-  // What is received in part stays where it is, if the rest fits in behind it.
+  // A part that is received stays where it is, if the rest fits in behind it.
   const bool stays = buffered_ && IsAligned(buffer_.get() + begin_) &&
                      begin_ + frame_.bytes <= kBufferBytes;
   if (begin_ > 0 && !stays) {

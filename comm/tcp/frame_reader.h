@@ -8,8 +8,8 @@
 //     Show(reader.frame(), reader.payload());
 //   }
 //
-// A payload with a place is read to that place. One without, of up to 64 KiB, is
-// returned in the buffer, if it is aligned there.
+// A payload with a place is read to that place. One without, of up to 64 KiB,
+// is returned in the buffer, if it is aligned there.
 //
 // Units: in a stream with `unit_bytes`, zeros fill up every header, and every
 // payload, to a multiple of that.

@@ -6,10 +6,10 @@
 //   absl::StatusOr<std::unique_ptr<Link>> link =
 //       MakeTcpLink(std::move(socket), options);
 //
-// On the wire: 48 bytes of Frame, then its payload, each filled up with zeros to
-// a multiple of kStreamUnitBytes: the kernel copies to whole cache lines, which
-// takes a fifth less time for payloads of 64 KB. Both are sent from the caller's
-// memory in one system call, together with other frames that wait. The
+// On the wire: 48 bytes of Frame, then its payload, each filled up with zeros
+// to a multiple of kStreamUnitBytes: the kernel copies to whole cache lines,
+// which takes a fifth less time for payloads of 64 KB. Both are sent from the
+// caller's memory in one system call, together with other frames that wait. The
 // kernel writes received payloads straight to the address from
 // FrameSink::Place(), but for the part that was read along with the header. One
 // call receives many small frames.

@@ -100,6 +100,9 @@ absl::Status Synchronize(Kernels& kernels, const base::Event& event) {
     queues->FailCapture(status);
     return status;
   }
+  if (queues != nullptr && queues->host_wait() && !event.ready()) {
+    queues->host_wait()(event);
+  }
   while (!event.ready()) {
     if (queues == nullptr || !queues->Progress()) sched_yield();
   }

@@ -47,6 +47,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -129,6 +130,16 @@ class DeviceQueues {
   //   kResourceExhausted: the thread could not be started.
   virtual absl::Status SetWakeup(std::function<void()> wakeup, bool watch);
 
+  // Sets what Synchronize() calls, in place of Progress(), to wait for an event:
+  // it returns when that is ready. So code on a fiber lets its strand go on,
+  // whose peers may share the thread. Null: Synchronize() drives the device.
+  void SetHostWait(std::function<void(const base::Event& event)> wait) {
+    host_wait_ = std::move(wait);
+  }
+  const std::function<void(const base::Event& event)>& host_wait() const {
+    return host_wait_;
+  }
+
   // Starts a capture: until EndCapture(), kCompute and the communication queues
   // record their work and run none of it. Events recorded meanwhile order the
   // work within the capture; outside they have no meaning, and the end of the
@@ -149,6 +160,9 @@ class DeviceQueues {
   virtual std::unique_ptr<DeviceMoment> Mark(Queue /*queue*/) {
     return nullptr;
   }
+
+ private:
+  std::function<void(const base::Event& event)> host_wait_;
 };
 
 // Makes kernels of the set run on `queue` during its lifetime. Scopes nest.

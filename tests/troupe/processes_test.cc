@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
+#include "tests/troupe/threads_as_processes.h"
 #include "troupe/troupe.h"
 
 namespace troupe {
@@ -20,53 +21,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
-
-// Runs the program in as many processes as there are numbers, each with that
-// many ranks. Returns their results.
-std::vector<absl::Status> RunIn(const std::vector<int>& ranks,
-                                const Program& program,
-                                absl::Duration timeout = absl::Minutes(1),
-                                std::int64_t inline_bytes = -1) {
-  std::promise<int> port;
-  std::shared_future<int> listening = port.get_future().share();
-  std::vector<absl::Status> results(ranks.size());
-  std::vector<std::thread> threads;
-  for (std::size_t p = 0; p < ranks.size(); ++p) {
-    threads.emplace_back([&, p] {
-      SpawnOptions options;
-      for (int count : ranks) options.ranks += count;
-      options.ranks -= 1;  // the default
-      options.timeout = timeout;
-      options.inline_bytes = inline_bytes;
-      actors::ClusterOptions cluster;
-      cluster.process = static_cast<int>(p);
-      cluster.processes = static_cast<int>(ranks.size());
-      cluster.ranks = ranks[p];
-      cluster.insecure = true;
-      cluster.transport = actors::Transport::kTcp;
-      if (p == 0) {
-        cluster.on_listening = [&port](int number) {
-          port.set_value(number);
-          return absl::OkStatus();
-        };
-      } else {
-        cluster.master_port = listening.get();
-      }
-      options.cluster = cluster;
-      results[p] = Spawn(program, options);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return results;
-}
-
-std::vector<std::string> Messages(const std::vector<absl::Status>& results) {
-  std::vector<std::string> messages;
-  for (const absl::Status& result : results) {
-    messages.emplace_back(result.message());
-  }
-  return messages;
-}
 
 TEST(ProcessesTest, CollectivesMessagesAndGroups) {
   const std::vector<absl::Status> results = RunIn({2, 1, 1}, [](Rank& rank) {
@@ -294,9 +248,9 @@ TEST(ProcessesTest, RanksMayWaitForModelsInAnyOrder) {
       sgds[1 - rank.number()].Step();
     }
   };
-  EXPECT_THAT(Messages(RunIn({1, 1}, program, absl::Minutes(1),
-                             /*inline_bytes=*/1 << 30)),
-              Each(""));
+  SpawnOptions options;
+  options.inline_bytes = 1 << 30;
+  EXPECT_THAT(Messages(RunIn({1, 1}, program, options)), Each(""));
 }
 
 }  // namespace

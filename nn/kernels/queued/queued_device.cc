@@ -61,6 +61,8 @@ base::Event QueuedDevice::Record(Queue queue) {
 
 void QueuedDevice::Wait(Queue queue, const base::Event& event) {
   Push(queue, {nullptr, base::Event(), event});
+  if (event.ready()) return;
+  event.OnReady([wakeup = wakeup_](const absl::Status&) { wakeup->Call(); });
 }
 
 void QueuedDevice::CopyBytes(Queue queue, const Tensor& from,

@@ -34,6 +34,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/event.h"
 #include "nn/kernels/device_queues.h"
+#include "nn/kernels/device_wakeup.h"
 #include "nn/kernels/queued/guarded_memory.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/caching_allocator.h"
@@ -60,6 +61,11 @@ class QueuedDevice final : public DeviceQueues,
   // Runs one piece of work. Returns false if there is none, or if all waits for
   // events of others.
   bool Progress() override ABSL_LOCKS_EXCLUDED(mutex_);
+  // Events that queues wait for call it; there is nothing to watch.
+  absl::Status SetWakeup(std::function<void()> wakeup, bool) override {
+    wakeup_->Set(std::move(wakeup));
+    return absl::OkStatus();
+  }
 
   Allocator& host_allocator() override { return host_; }
   Queue SetKernelQueue(Queue queue) override {
@@ -108,6 +114,8 @@ class QueuedDevice final : public DeviceQueues,
   absl::Status Run(const Item& item) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::shared_ptr<GuardedMemory> memory_;
+  const std::shared_ptr<DeviceWakeup> wakeup_ =
+      std::make_shared<DeviceWakeup>();
   CachingAllocator host_;
   Queue kernel_queue_ = Queue::kCompute;
   Pool pools_[kNumQueues];

@@ -49,6 +49,7 @@
 #include "comm/communicator.h"
 #include "data/registry.h"
 #include "nn/arena/parameter_arena.h"
+#include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/kernels.h"
 #include "nn/models/models.h"
 #include "nn/ops/loss.h"
@@ -378,6 +379,15 @@ extern Transfer transfer;
 namespace call_note_h {
 extern CallNote note;
 }
+
+namespace group_makers_h {
+extern const JobSpec spec;
+}
+
+namespace program_device_h {
+extern const ProgramSpec spec;
+extern const std::shared_ptr<nn::KernelChoices> choices;
+}  // namespace program_device_h
 
 namespace program_groups_h {
 extern const int rank;

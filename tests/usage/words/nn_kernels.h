@@ -87,6 +87,10 @@ extern const Device device;
 extern const int rank;
 }  // namespace open_kernels_h
 
+namespace device_wakeup_h {
+extern const base::Event event;
+}
+
 namespace device_queues_h {
 extern comm::Communicator& comm;
 extern const comm::Collective collective;

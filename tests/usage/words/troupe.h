@@ -82,8 +82,16 @@ extern const std::vector<Var> inputs;
 extern const Var y;
 }  // namespace join_h
 
+namespace gather_numbers_h {
+extern Rank& rank;
+extern Group& group;
+extern const std::int64_t steps, layout;
+extern const int r;
+}  // namespace gather_numbers_h
+
 namespace comm_hook_h {
 extern DDP& ddp;
+extern Rank& rank;
 }  // namespace comm_hook_h
 
 namespace model_h {

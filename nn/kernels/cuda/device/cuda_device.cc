@@ -44,11 +44,6 @@ __attribute__((no_sanitize("thread"))) bool HasDataError(
 
 }  // namespace
 
-void CudaDevice::Wakeup::Call() {
-  absl::MutexLock lock(&mutex);
-  if (call) call();
-}
-
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(int ordinal) {
   int count = 0;
   const cudaError_t counted = cudaGetDeviceCount(&count);
@@ -402,10 +397,7 @@ bool CudaDevice::Progress() {
 
 absl::Status CudaDevice::SetWakeup(std::function<void()> wakeup, bool watch) {
   watcher_.reset();
-  {
-    absl::MutexLock lock(&wakeup_->mutex);
-    wakeup_->call = std::move(wakeup);
-  }
+  wakeup_->Set(std::move(wakeup));
   if (!watch) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(
       watcher_,

@@ -50,10 +50,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "nn/kernels/cuda/device/cuda_graph.h"
 #include "nn/kernels/cuda/device/device_memory.h"
@@ -64,6 +62,7 @@
 #include "nn/kernels/cuda/device/watcher.h"
 #include "nn/kernels/cuda/kernel_parts/data_error.h"
 #include "nn/kernels/device_queues.h"
+#include "nn/kernels/device_wakeup.h"
 #include "nn/tensor/caching_allocator.h"
 
 namespace troupe::nn::cuda {
@@ -138,15 +137,6 @@ class CudaDevice final : public DeviceQueues {
     CachingAllocator own;
     PoolSwitch memory{&own};
   };
-  // The wakeup that an event calls when it becomes ready or recorded, if a
-  // queue waits for it. Shared with the event, which may outlive the device.
-  struct Wakeup {
-    absl::Mutex mutex;
-    std::function<void()> call ABSL_GUARDED_BY(mutex);
-
-    void Call() ABSL_LOCKS_EXCLUDED(mutex);
-  };
-
   explicit CudaDevice(std::shared_ptr<Streams> streams);
   absl::Status Init();
 
@@ -215,7 +205,9 @@ class CudaDevice final : public DeviceQueues {
   // Mark after which a queue's note of wrong data is complete; null: no note
   // was seen.
   std::shared_ptr<const EventMark> noted_[kNumQueues];
-  const std::shared_ptr<Wakeup> wakeup_ = std::make_shared<Wakeup>();
+  // Called by an event that becomes ready or recorded, if a queue waits for it.
+  const std::shared_ptr<DeviceWakeup> wakeup_ =
+      std::make_shared<DeviceWakeup>();
   std::unique_ptr<Watcher> watcher_;  // null: the caller polls Progress()
 };
 

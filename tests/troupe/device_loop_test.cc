@@ -1,0 +1,413 @@
+// Programs whose ranks compute on devices with queues: queued ones, and
+// emulated GPUs with the kernels, device and groups of production.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "actors/sim/simulation.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/modules/batch_norm.h"
+#include "nn/modules/linear.h"
+#include "tests/actors/emulated_job.h"
+#include "tests/base/seeds.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
+#include "tests/troupe/device_ranks.h"
+#include "tests/troupe/digits_loop.h"
+#include "tests/troupe/threads_as_processes.h"
+#include "troupe/simulate.h"
+#include "troupe/troupe.h"
+
+namespace troupe {
+namespace {
+
+using nn::cuda::EmulatedWorld;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// More of each: TROUPE_SIM_TIMES.
+constexpr int kSeeds = 20;
+constexpr int kGpuSeeds = 8;
+
+// --- Queued devices ---
+
+void ExpectTheBitsOfTheJob(Rule rule, int ranks) {
+  actors::JobSpec job = DigitsJob(rule, ranks);
+  job.kernels = PlainKernels;
+  const std::vector<double> losses = DigitsJobLosses(job);
+  DigitsRun cpu, threads;
+  ASSERT_TRUE(Spawn(DigitsLoop(rule, &cpu), PlainRanks(ranks)).ok());
+  const absl::Status status =
+      Spawn(DigitsLoop(rule, &threads), QueuedRanks(ranks, /*seed=*/1));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(threads.losses, losses);
+  EXPECT_EQ(threads.parameters, cpu.parameters);
+  for (const std::uint64_t seed : Seeds(kSeeds)) {
+    DigitsRun run;
+    const SimulatedRun simulated =
+        Simulate(DigitsLoop(rule, &run), QueuedRanks(ranks, seed),
+                 {seed, /*message_time_max=*/absl::Milliseconds(10)});
+    ASSERT_TRUE(simulated.status.ok())
+        << simulated.status << ReplayCommand(seed);
+    ASSERT_EQ(run.losses, losses) << ReplayCommand(seed);
+    ASSERT_EQ(run.parameters, cpu.parameters) << ReplayCommand(seed);
+  }
+}
+
+TEST(DeviceLoopTest, OneQueuedDeviceHasTheBitsOfItsJob) {
+  ExpectTheBitsOfTheJob(Rule::kSgd, 1);
+}
+
+TEST(DeviceLoopTest, TwoQueuedDevicesHaveTheBitsOfTheirJob) {
+  ExpectTheBitsOfTheJob(Rule::kAdamW, 2);
+}
+
+TEST(DeviceLoopTest, FourQueuedDevicesHaveTheBitsOfTheirJob) {
+  ExpectTheBitsOfTheJob(Rule::kSgd, 4);
+}
+
+TEST(DeviceLoopTest, RoundedGradientsAndStepsInBackwardHaveTheSameBits) {
+  DigitsOptions options;
+  options.ddp.reduction_dtype = nn::DType::kBF16;
+  options.step_in_backward = true;
+  DigitsRun cpu;
+  ASSERT_TRUE(
+      Spawn(DigitsLoop(Rule::kAdamW, &cpu, options), PlainRanks(2)).ok());
+  for (const std::uint64_t seed : Seeds(kSeeds)) {
+    DigitsRun run;
+    const SimulatedRun simulated = Simulate(
+        DigitsLoop(Rule::kAdamW, &run, options), QueuedRanks(2, seed), {seed});
+    ASSERT_TRUE(simulated.status.ok()) << simulated.status;
+    ASSERT_EQ(run.losses, cpu.losses) << ReplayCommand(seed);
+    ASSERT_EQ(run.parameters, cpu.parameters) << ReplayCommand(seed);
+  }
+}
+
+struct Normed : nn::Net {
+  nn::Linear& first = Add<nn::Linear>("first", 6, 8);
+  nn::BatchNorm1d& norm = Add<nn::BatchNorm1d>("norm", 8);
+  nn::Linear& second = Add<nn::Linear>("second", 8, 3);
+  Var Forward(Var x) override { return second(norm(first(x)).Relu()); }
+};
+
+enum class Average { kByDdp, kByHand };
+
+// Trains with buffers, on different numbers of batches under Join(), or
+// averages gradients itself.
+Program WithBuffers(Average average, std::vector<float>* values) {
+  return [=](Rank& rank) {
+    auto model = rank.Make<Normed>();
+    DDPOptions options;
+    options.average_buffers = rank.seed() % 2 == 0;
+    options.first_bucket_mb = options.bucket_cap_mb = 1e-4;
+    std::optional<DDP> ddp;
+    if (average == Average::kByDdp) ddp.emplace(model, options);
+    const Trainable& trained = ddp ? *ddp : static_cast<Trainable&>(model);
+    Sgd sgd(trained, {/*lr=*/0.1, /*momentum=*/0.9});
+    const auto train = [&](int batches) {
+      for (int i = 0; i < batches; ++i) {
+        sgd.ZeroGrad();
+        nn::MeanSquaredError(trained(rank.Randn({5, 6})), rank.Randn({5, 3}))
+            .Backward();
+        if (!ddp) AverageGradients(trained);
+        sgd.Step();
+      }
+    };
+    train(2);
+    if (ddp) {
+      auto joined = ddp->Join();
+      train(rank.number() == 0 ? 2 : 4);
+    }
+    std::vector<float> all;
+    for (const nn::Parameter* parameter : trained.Parameters()) {
+      const std::vector<float> own = ValuesOn(rank, parameter->value);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    for (const nn::Buffer* buffer : trained.module().Buffers()) {
+      if (buffer->value.dtype() != DType::kF32) continue;
+      const std::vector<float> own = ValuesOn(rank, buffer->value);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    if (rank.number() == 1) *values = all;
+  };
+}
+
+TEST(DeviceLoopTest, BuffersAndJoinHaveTheBitsOfTheCpu) {
+  for (const Average average : {Average::kByDdp, Average::kByHand}) {
+    for (const std::uint64_t program_seed : {0, 1}) {
+      std::vector<float> cpu;
+      SpawnOptions options = PlainRanks(2);
+      options.seed = program_seed;
+      const absl::Status status = Spawn(WithBuffers(average, &cpu), options);
+      ASSERT_TRUE(status.ok()) << status;
+      ASSERT_FALSE(cpu.empty());
+      for (const std::uint64_t seed : Seeds(kSeeds)) {
+        std::vector<float> queued;
+        options = QueuedRanks(2, seed);
+        options.seed = program_seed;
+        const SimulatedRun run =
+            Simulate(WithBuffers(average, &queued), options, {seed});
+        ASSERT_TRUE(run.status.ok()) << run.status << ReplayCommand(seed);
+        ASSERT_EQ(queued, cpu) << ReplayCommand(seed);
+      }
+    }
+  }
+}
+
+// Calls all collectives, and checks their results.
+void Collectives(Rank& rank) {
+  Group& world = rank.world();
+  const auto own = static_cast<float>(rank.number());
+  Var sum = rank.Full({3}, own);
+  world.AllReduce(sum);
+  EXPECT_THAT(ValuesOn(rank, sum), ElementsAre(1, 1, 1));
+  Var most = rank.Full({1}, own);
+  Work work = world.StartAllReduce(most, ReduceOp::kMax);
+  Var beside = rank.Full({1}, own);
+  Work second = world.StartBroadcast(beside, /*root=*/1);
+  second.Wait();
+  work.Wait();
+  EXPECT_EQ(most.item(), 1);
+  EXPECT_EQ(beside.item(), 1);
+  world.Reduce(sum, /*root=*/0);
+  if (rank.number() == 0) {
+    EXPECT_THAT(ValuesOn(rank, sum), ElementsAre(2, 2, 2));
+  }
+  const Var all = world.AllGather(rank.Full({2}, own + 5));
+  EXPECT_THAT(ValuesOn(rank, all), ElementsAre(5, 5, 6, 6));
+  const Var gathered = world.Gather(rank.Full({1}, own), /*root=*/1);
+  if (rank.number() == 1) {
+    EXPECT_THAT(ValuesOn(rank, gathered), ElementsAre(0, 1));
+  }
+  Var row = rank.Zeros({1});
+  world.Scatter(rank.Arange(3, 5).View({2, 1}), row, /*root=*/0);
+  EXPECT_EQ(row.item(), 3 + own);
+  const Var part = world.ReduceScatter(rank.Arange(0, 2).View({2, 1}));
+  EXPECT_EQ(part.item(), 2 * own);
+  const Var swapped = world.AllToAll(rank.Full({2, 1}, own));
+  EXPECT_THAT(ValuesOn(rank, swapped), ElementsAre(0, 1));
+  world.Barrier();
+}
+
+TEST(DeviceLoopTest, AllCollectivesOnQueuedDevices) {
+  const absl::Status status = Spawn(Collectives, QueuedRanks(2, 3));
+  EXPECT_TRUE(status.ok()) << status;
+  for (const std::uint64_t seed : Seeds(kSeeds)) {
+    const SimulatedRun run =
+        Simulate(Collectives, QueuedRanks(2, seed), {seed});
+    ASSERT_TRUE(run.status.ok()) << run.status << ReplayCommand(seed);
+  }
+}
+
+TEST(DeviceLoopTest, MessagesOfDevicesAreRefused) {
+  const absl::Status status = Spawn(
+      [](Rank& rank) {
+        Var x = rank.Zeros({2});
+        rank.number() == 0 ? Send(x, 1) : (void)Recv(x, 0);
+      },
+      QueuedRanks(2, 1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(MessageOf(status),
+              AllOf(HasSubstr("device_loop_test.cc:"),
+                    HasSubstr("is on queued:0; use Broadcast()")));
+}
+
+TEST(DeviceLoopTest, SavesAndLoads) {
+  const std::string path = testing::TempDir() + "/on_a_device.safetensors";
+  const absl::Status status = Spawn(
+      [&](Rank& rank) {
+        auto model = rank.Make<Normed>();
+        const absl::Status unnamed = base::Try([&] { Save(model, path); });
+        EXPECT_THAT(MessageOf(unnamed), HasSubstr("StateOptions::kernels"));
+        StateOptions options;
+        options.kernels = &rank.kernels();
+        Save(model, path, options);
+        const Tensor& weight = model->first.Parameters()[0]->value;
+        const std::vector<float> before = ValuesOn(rank, weight);
+        nn::NoGrad no_grad = rank.NoGrad();
+        Var(rank.context(), weight) *= 3;
+        EXPECT_NE(ValuesOn(rank, weight), before);
+        Load(model, path, options);
+        EXPECT_EQ(ValuesOn(rank, weight), before);
+      },
+      QueuedRanks(1, 1));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(DeviceLoopTest, TellsOfRanksThatStayAway) {
+  const auto early = [](Rank& rank) {
+    if (rank.number() == 1) return;
+    Var x = rank.Ones({1});
+    AllReduce(x);
+  };
+  for (const absl::Status& status :
+       {Spawn(early, QueuedRanks(2, 1)),
+        Simulate(early, QueuedRanks(2, 1), {1}).status}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(MessageOf(status), HasSubstr("rank 1 has returned"));
+  }
+  const auto late = [](Rank& rank) {
+    Var x = rank.Ones({1});
+    Group& pair = rank.NewGroup({0, 1});
+    rank.number() == 0 ? AllReduce(x) : pair.AllReduce(x);
+  };
+  const SimulatedRun run = Simulate(late, QueuedRanks(2, 1), {1});
+  EXPECT_EQ(run.status.code(), absl::StatusCode::kDeadlineExceeded)
+      << run.status;
+  EXPECT_THAT(MessageOf(run.status), HasSubstr("AllReduce() at device_loop"));
+}
+
+TEST(DeviceLoopTest, KernelsAreOfTheDevice) {
+  SpawnOptions options = QueuedRanks(1, 1);
+  options.device = {};
+  const absl::Status status = Spawn([](Rank&) {}, options);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(status),
+              HasSubstr("device = cpu:0: the program's kernels are of "
+                        "queued:0; set device to theirs"));
+}
+
+// --- Emulated GPUs ---
+
+// Returns the losses of the job in one thread.
+std::vector<double> GpuJobLosses(actors::JobSpec spec,
+                                 const std::string& device) {
+  const EmulatedWorld world(
+      actors::EmulatedGpus(/*seed=*/0, spec.plan.mesh.size()));
+  spec.device = *nn::Device::Parse(device);
+  actors::Reports reports;
+  const absl::Status status =
+      actors::Simulation(spec, {}).Run(&reports).status();
+  EXPECT_TRUE(status.ok()) << status;
+  return reports.losses();
+}
+
+void ExpectTheBitsOfTheGpuJob(Rule rule, int ranks, const std::string& device) {
+  const std::vector<double> losses =
+      GpuJobLosses(DigitsJob(rule, ranks), device);
+  ASSERT_EQ(losses.size(), static_cast<std::size_t>(kDigitsSteps));
+  std::vector<float> parameters;
+  for (const std::uint64_t seed : Seeds(kGpuSeeds)) {
+    const EmulatedWorld world(actors::EmulatedGpus(seed, ranks));
+    DigitsRun run;
+    const SimulatedRun simulated =
+        Simulate(DigitsLoop(rule, &run), GpuRanks(ranks, device), {seed});
+    ASSERT_TRUE(simulated.status.ok())
+        << simulated.status << ReplayCommand(seed);
+    ASSERT_EQ(run.losses, losses) << ranks << ReplayCommand(seed);
+    if (parameters.empty()) parameters = run.parameters;
+    ASSERT_EQ(run.parameters, parameters) << ReplayCommand(seed);
+  }
+  const EmulatedWorld world(GpusOfThreads(ranks));
+  DigitsRun run;
+  const absl::Status status =
+      Spawn(DigitsLoop(rule, &run), GpuRanks(ranks, device));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(run.losses, losses);
+  EXPECT_EQ(run.parameters, parameters);
+}
+
+TEST(DeviceLoopTest, OneGpuHasTheBitsOfItsJob) {
+  ExpectTheBitsOfTheGpuJob(Rule::kSgd, 1, "cuda");
+}
+
+TEST(DeviceLoopTest, TwoGpusHaveTheBitsOfTheirJob) {
+  ExpectTheBitsOfTheGpuJob(Rule::kAdamW, 2, "cuda");
+}
+
+TEST(DeviceLoopTest, TwoRanksOfOneGpuHaveTheBitsOfTheirJob) {
+  ExpectTheBitsOfTheGpuJob(Rule::kSgd, 2, "cuda:0");
+}
+
+TEST(DeviceLoopTest, FourGpusHaveTheBitsOfTheirJob) {
+  ExpectTheBitsOfTheGpuJob(Rule::kSgd, 4, "cuda");
+}
+
+TEST(DeviceLoopTest, BuffersAndJoinOnGpus) {
+  std::vector<float> first;
+  for (const std::uint64_t seed : Seeds(kGpuSeeds)) {
+    const EmulatedWorld world(actors::EmulatedGpus(seed, 2));
+    std::vector<float> values;
+    const SimulatedRun run = Simulate(WithBuffers(Average::kByDdp, &values),
+                                      GpuRanks(2, "cuda"), {seed});
+    ASSERT_TRUE(run.status.ok()) << run.status << ReplayCommand(seed);
+    if (first.empty()) first = values;
+    ASSERT_EQ(values, first) << ReplayCommand(seed);
+  }
+}
+
+TEST(DeviceLoopTest, AllCollectivesOnGpus) {
+  {
+    const EmulatedWorld world(GpusOfThreads(2));
+    const absl::Status status = Spawn(Collectives, GpuRanks(2, "cuda"));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  for (const std::uint64_t seed : Seeds(kGpuSeeds)) {
+    const EmulatedWorld world(actors::EmulatedGpus(seed, 2));
+    const SimulatedRun run = Simulate(Collectives, GpuRanks(2, "cuda"), {seed});
+    ASSERT_TRUE(run.status.ok()) << run.status << ReplayCommand(seed);
+  }
+}
+
+TEST(DeviceLoopTest, GpusDoNotAddIntegers) {
+  const EmulatedWorld world(GpusOfThreads(2));
+  const absl::Status status = Spawn(
+      [](Rank& rank) {
+        Var x = rank.Ones({1}, DType::kI64);
+        AllReduce(x);
+      },
+      GpuRanks(2, "cuda"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(MessageOf(status), HasSubstr("GPUs do not reduce i64"));
+}
+
+// --- Several processes ---
+
+TEST(DeviceLoopTest, ProcessesHaveTheBitsOfTheJob) {
+  actors::JobSpec job = DigitsJob(Rule::kSgd, 2);
+  {
+    DigitsRun run;
+    EXPECT_THAT(Messages(RunIn({1, 1}, DigitsLoop(Rule::kSgd, &run),
+                               QueuedRanks(2, /*seed=*/1))),
+                Each(""));
+    actors::JobSpec plain = job;
+    plain.kernels = PlainKernels;
+    EXPECT_EQ(run.losses, DigitsJobLosses(plain));
+  }
+  const std::vector<double> losses = GpuJobLosses(job, "cuda");
+  const EmulatedWorld world(GpusOfThreads(2));
+  DigitsRun run;
+  EXPECT_THAT(Messages(RunIn({1, 1}, DigitsLoop(Rule::kSgd, &run),
+                             GpuRanks(2, "cuda"))),
+              Each(""));
+  EXPECT_EQ(run.losses, losses);
+}
+
+TEST(DeviceLoopTest, EachRankOfAHostNeedsAGpu) {
+  const EmulatedWorld world(GpusOfThreads(1));
+  const std::vector<absl::Status> results = RunIn(
+      {1, 1}, [](Rank&) {}, GpuRanks(2, "cuda"));
+  EXPECT_THAT(Messages(results),
+              Each(AllOf(HasSubstr("rank 1: device = cuda: 2 ranks of this "
+                                   "host need a GPU each"),
+                         HasSubstr("this process sees 1 GPU"))));
+}
+
+TEST(DeviceLoopTest, EachRankNeedsAGpu) {
+  const EmulatedWorld world(actors::EmulatedGpus(/*seed=*/1, 2));
+  const absl::Status status = Spawn([](Rank&) {}, GpuRanks(4, "cuda"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(MessageOf(status),
+            "device = cuda: 4 ranks of this host need a GPU each, and this "
+            "process sees 2 GPUs; run fewer ranks, or put all on one with "
+            "device = \"cuda:0\"");
+}
+
+}  // namespace
+}  // namespace troupe
