@@ -26,6 +26,15 @@
 // BucketFuture starts nothing in the group: other ranks reach it at other
 // times.
 //
+// On a GPU the buffer is in its memory, where only kernels and collectives read
+// and write it, after the gradients and before the update:
+//
+//   ddp.RegisterCommHook([&](Group& group, GradBucket& bucket) {
+//     group.AllReduce(bucket.buffer());
+//     Var sums(rank.context(), bucket.buffer());
+//     sums /= group.size();
+//   });
+//
 // A second Backward() without NoSync() in one step adds to gradients that are
 // reduced already, and the hook reduces the sum, as in PyTorch.
 //

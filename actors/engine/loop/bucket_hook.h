@@ -11,7 +11,8 @@
 // Reduce() is called in a synced backward, once for each bucket, when its
 // gradients are complete; in the order of buckets, whatever order they are
 // completed in, so that all replicas call it in one order. Gradients are as the
-// backward has left them: the engine averages nothing.
+// backward has left them: the engine averages nothing. On a device with queues
+// they are complete for later work of the compute queue.
 //
 // Threads and errors: those of the LoopEngine's Backward().
 

@@ -1,5 +1,7 @@
 #include "actors/engine/loop/hook_action.h"
 
+#include "nn/kernels/device_queues.h"
+
 namespace troupe::actors {
 
 absl::StatusOr<StepAction::Progress> HookAction::Begin(int id,
@@ -7,11 +9,9 @@ absl::StatusOr<StepAction::Progress> HookAction::Begin(int id,
                                                        Dispatcher& dispatcher) {
   const pipeline::Action& action = step.ActionAt(id);
   step.trace->Begin(action);
-  if (!parts_.events.Ready(action.chunk, action.index).ready()) {
-    return absl::UnimplementedError(
-        "a communication hook is code of the host, and this device computes "
-        "gradients in queues; train without the hook there");
-  }
+  // Work that the hook enqueues comes after the gradients.
+  nn::Wait(parts_.device.kernels(), nn::Queue::kCompute,
+           parts_.events.Ready(action.chunk, action.index));
   TROUPE_ASSIGN_OR_RETURN(const bool done, hook_->Reduce(id, action.index));
   if (!done) {
     parts_.reducer.NoteLaunched();
@@ -24,7 +24,11 @@ absl::StatusOr<StepAction::Progress> HookAction::Begin(int id,
 absl::Status HookAction::End(int id, StepInFlight& step, Dispatcher&,
                              const base::Event& done) {
   const pipeline::Action& action = step.ActionAt(id);
-  parts_.events.NoteReduced(action.chunk, action.index, done);
+  // The update comes after what the hook has enqueued.
+  nn::Kernels& kernels = parts_.device.kernels();
+  nn::Wait(kernels, nn::Queue::kCompute, done);
+  parts_.events.NoteReduced(action.chunk, action.index,
+                            nn::Record(kernels, nn::Queue::kCompute));
   return absl::OkStatus();
 }
 

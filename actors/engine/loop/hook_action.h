@@ -4,8 +4,11 @@
 //   actions[static_cast<int>(pipeline::ActionKind::kReduceBucket)] =
 //       std::make_unique<HookAction>(parts, &hook);
 //
-// Errors: those of the hook; kUnimplemented for gradients on a device with
-// queues, which code of the host cannot read while the device computes.
+// On a device with queues the hook is called when the gradients' work has been
+// enqueued: what it enqueues on the compute queue, and collectives after that
+// queue, come between the gradients and the update.
+//
+// Errors: those of the hook.
 
 #ifndef ACTORS_ENGINE_LOOP_HOOK_ACTION_H_
 #define ACTORS_ENGINE_LOOP_HOOK_ACTION_H_
