@@ -131,11 +131,10 @@ absl::StatusOr<std::shared_ptr<comm::Communicator>> ProgramState::MakeGroup(
                           context_->groups.Join(rank_, ranks));
   if (queues_ == nullptr) return group;
   if (!group->UseDevice(&*work_)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the group moves data in the host's memory where its ranks "
-                     "compute on ",
-                     kernels_->device().ToString(),
-                     "; set device to that of the kernels"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the group moves data in the host's memory where its ranks "
+        "compute on ",
+        kernels_->device().ToString(), "; set device to that of the kernels"));
   }
   self_->send(comm(), DriveGroup{group});
   device_groups_.push_back(group);

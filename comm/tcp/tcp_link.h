@@ -7,8 +7,8 @@
 //       MakeTcpLink(std::move(socket), options);
 //
 // On the wire: 48 bytes of Frame, then its payload, each filled up with zeros
-// to a multiple of kStreamUnitBytes: the kernel copies to whole cache lines,
-// which takes a fifth less time for payloads of 64 KB. Both are sent from the
+// to a multiple of kStreamUnitBytes, so that the kernel copies whole cache
+// lines: a fifth less time for payloads of 64 KB. Both are sent from the
 // caller's memory in one system call, together with other frames that wait. The
 // kernel writes received payloads straight to the address from
 // FrameSink::Place(), but for the part that was read along with the header. One
@@ -33,6 +33,7 @@
 
 namespace troupe::comm {
 
+// Headers and payloads begin at multiples of this in the stream.
 inline constexpr std::size_t kStreamUnitBytes = 64;
 
 struct TcpLinkOptions {
