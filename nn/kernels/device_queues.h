@@ -130,10 +130,9 @@ class DeviceQueues {
   //   kResourceExhausted: the thread could not be started.
   virtual absl::Status SetWakeup(std::function<void()> wakeup, bool watch);
 
-  // Sets what Synchronize() calls, in place of Progress(), to wait for an
-  // event: it returns when that is ready. So code on a fiber lets its strand go
-  // on, whose peers may share the thread. Null: Synchronize() drives the
-  // device.
+  // Sets what Synchronize() calls to wait for an event, in place of Progress():
+  // it returns when that is ready. So code on a fiber lets its strand go on,
+  // whose peers may share the thread. Null: Synchronize() drives the device.
   void SetHostWait(std::function<void(const base::Event& event)> wait) {
     host_wait_ = std::move(wait);
   }

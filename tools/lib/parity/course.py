@@ -56,14 +56,18 @@ def reduced_in(config):
         None if hook == "none" else hook.split("_")[-1])
 
 
-def wrong_skips(config, course, want):
+def wrong_skips(case, course, want):
     """Sentences about steps that are skipped, or not, against PyTorch's largest
     gradient."""
+    config = case["config"]
     train = config["train"]
-    # Gradients in f16, or sums of them over the replicas.
-    f16 = "f16" in (train["precision"], reduced_in(config))
     lines = []
     for step, peak in enumerate(want.peaks):
+        dp = next(phase["mesh"]["dp"] for phase in case["phases"]
+                  if step < phase["until"])
+        # Gradients in f16, or sums of them over the replicas.
+        f16 = train["precision"] == "f16" or (
+            dp > 1 and reduced_in(config) == "f16")
         scale = course.scales[step] if course.scales else train.get(
             "loss_scale", 1)
         scaled = peak * scale if not isinstance(scale, str) else peak
@@ -110,7 +114,7 @@ def check(case, got, want):
     if is_dynamic(train):
         same("loss scales", course.scales, expected_scales(
             train, course.skipped, len(got.losses)))
-    lines += wrong_skips(config, course, want)
+    lines += wrong_skips(case, course, want)
     track = Track(checkpoint.get("best_metric", "eval_loss"),
                   train.get("early_stop_min_delta", 0))
     patience = train.get("early_stop_patience", 0)
