@@ -23,6 +23,8 @@ static_assert(sizeof(Frame) + kPackedMax < kMpiEagerBytes);
 // headers.
 constexpr std::size_t kSends = 16;
 constexpr std::size_t kReceives = 8;
+// Number of bytes that one Progress() receives, or a little more.
+constexpr std::size_t kReadBytesMax = 2 << 20;
 // Interval at which a sleeping thread polls: short after traffic, then growing.
 constexpr absl::Duration kLookSoon = absl::Microseconds(20);
 constexpr absl::Duration kLookSeldom = absl::Milliseconds(1);
@@ -97,7 +99,7 @@ class MpiLink : public QueuedLink {
   std::array<Receiving, kReceives> receives_;  // a ring
   std::size_t next_receive_ = 0;
   bool listens_ = true;
-  // Receive whose frame was handled in the last Read(); null: none.
+  // Receive whose frame ended the last Read(), to be posted anew; null: none.
   Receiving* handled_ = nullptr;
   bool payload_due_ = false;  // for frame_, at place_ or in own_
   Frame frame_;
@@ -204,31 +206,39 @@ bool MpiLink::Test(MPI_Request* request, int* count) {
 }
 
 bool MpiLink::Read() {
-  // One frame, or the payload of one: what it completes does not wait until MPI
-  // has been called for the next.
-  if (handled_ != nullptr) Listen(std::exchange(handled_, nullptr));
-  if (lost()) return false;
-  int count = 0;
-  if (payload_due_) {
-    if (!Test(&payload_, &count)) return false;
-    payload_due_ = false;
-    if (static_cast<std::size_t>(count) == frame_.bytes) {
+  if (handled_ != nullptr && !lost()) Listen(std::exchange(handled_, nullptr));
+  std::size_t taken = 0;
+  while (!lost() && taken < kReadBytesMax) {
+    int count = 0;
+    if (payload_due_) {
+      if (!Test(&payload_, &count)) break;
+      payload_due_ = false;
+      if (static_cast<std::size_t>(count) != frame_.bytes) {
+        Close(absl::DataLossError(
+            absl::StrCat(other_end(), " announced a payload of ", frame_.bytes,
+                         " bytes and sent ", count)));
+        break;
+      }
+      taken += frame_.bytes;
       Take(frame_, place_);
-    } else {
-      Close(absl::DataLossError(
-          absl::StrCat(other_end(), " announced a payload of ", frame_.bytes,
-                       " bytes and sent ", count)));
+      continue;
     }
-  } else {
     Receiving* const receiving = &receives_[next_receive_];
-    if (!Test(&receiving->request, &count)) return false;
+    if (!Test(&receiving->request, &count)) break;
+    taken += count;
     receiving->request = nullptr;
-    handled_ = receiving;
     next_receive_ = (next_receive_ + 1) % kReceives;
     TakeHead(receiving, count);
+    if (!payload_due_) {
+      // A collective that the frame completes does not wait until MPI has been
+      // called for the next one.
+      handled_ = receiving;
+      break;
+    }
+    if (!lost()) Listen(receiving);
   }
-  Moved();
-  return true;
+  if (taken > 0) Moved();
+  return taken > 0;
 }
 
 void MpiLink::TakeHead(Receiving* receiving, int count) {
