@@ -232,9 +232,12 @@ absl::Status CheckTied(const std::vector<int>& buckets,
 }
 
 // All buckets of the plan are reduced in the same number of rounds, and in
-// several only by a hook.
+// several only by a hook. Stages without parameters have no buckets.
 absl::Status CheckRounds(const Plan& plan, const StepTable& table) {
-  const int rounds = plan.ranks[0].train.rounds();
+  int rounds = 1;
+  for (const RankPlan& rank : plan.ranks) {
+    rounds = std::max(rounds, rank.train.rounds());
+  }
   if (rounds > 1 && plan.hook.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "has reductions of ", rounds, " rounds, but the plan has no hook"));

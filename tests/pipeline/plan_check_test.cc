@@ -133,7 +133,7 @@ TEST(PlanCheckTest, RoundsThatDoNotFit) {
               plan.hook = "two";
               add_round(1, 0, plan);
             }),
-            "plan: ranks[1].train: has another number of rounds than 1 for "
+            "plan: ranks[0].train: has another number of rounds than 2 for "
             "bucket 0");
 }
 

@@ -21,6 +21,10 @@ grep '^no draw has' out.txt && die "the draws lack something"
 # Adam takes a step.
 parity --seed=4001489 || die "$(cat out.txt err.txt)"
 
+# The first stage of this draw has no parameters, and its hook has two rounds.
+parity --seed=6003659 || die "$(cat out.txt err.txt)"
+grep -q '^1 draws .* 1 alike' out.txt || die "$(cat out.txt)"
+
 # The limits of each precision find a wrong option, and the command that repeats a
 # draw repeats it.
 found() {
