@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/sgd.h"
-#include "nn/kernels/reference/reference_kernels.h"
 #include "tests/actors/engine/loop_ranks.h"
 #include "tests/actors/sim/small_job.h"
 
