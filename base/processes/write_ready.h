@@ -16,9 +16,10 @@
 namespace troupe::base {
 
 // Writes the beginning of `text` to `fd`, for which poll() has reported
-// POLLOUT. Returns what write() returns. Does not block on a pipe, even if
-// another process has filled it since the poll (with a kernel before 6.4 it
-// then does).
+// POLLOUT. Returns what write() returns. Does not block on a pipe, with a name
+// or without, even if another process has filled it since the poll: EAGAIN. (It
+// does if the kernel is older than 6.4, or the pipe has a name, and /proc is
+// missing or denies access to the pipe.)
 ssize_t WriteReady(int fd, absl::string_view text);
 
 }  // namespace troupe::base
