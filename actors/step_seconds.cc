@@ -128,7 +128,8 @@ absl::StatusOr<double> StepsPerSecond(const JobSpec& spec, double seconds,
   TROUPE_RETURN_IF_ERROR(job->Wait().status());
   if (!done) {
     return absl::DeadlineExceededError(
-        absl::StrCat("not enough steps in ", absl::FormatDuration(timeout)));
+        absl::StrCat("not enough steps to measure their time in ",
+                     absl::FormatDuration(timeout), "; use a smaller batch"));
   }
   return marks.MedianRate();
 }

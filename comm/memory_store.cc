@@ -20,7 +20,8 @@ absl::StatusOr<std::string> MemoryStore::Get(const std::string& key,
   };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&is_there), timeout)) {
     return absl::DeadlineExceededError(absl::StrCat(
-        "nobody has set \"", key, "\" within ", absl::FormatDuration(timeout)));
+        "nobody has set \"", key, "\" within ", absl::FormatDuration(timeout),
+        "; set it in another thread"));
   }
   return values_[key];
 }

@@ -102,8 +102,9 @@ absl::Status Block(const base::Event& event, absl::Duration timeout) {
   auto done = std::make_shared<absl::Notification>();
   event.OnReady([done](const absl::Status&) { done->Notify(); });
   if (done->WaitForNotificationWithTimeout(timeout)) return event.status();
-  return absl::DeadlineExceededError(
-      absl::StrCat("it took longer than ", absl::FormatDuration(timeout)));
+  return absl::DeadlineExceededError(absl::StrCat(
+      "it took longer than ", absl::FormatDuration(timeout),
+      "; raise DataLoaderOptions::timeout, or the number of workers"));
 }
 
 }  // namespace troupe

@@ -64,7 +64,7 @@ void CompareModels(Rank& rank, Group& group, nn::Module& module) {
         "rank ", group.ranks()[r], " has another model than rank ",
         group.ranks()[0],
         ": the names, shapes or dtypes of its parameters or buffers differ; "
-        "all ranks of a DDP make the same model")));
+        "all ranks of a DDP must make the same model")));
   }
 }
 
@@ -115,7 +115,7 @@ void DistributedDataParallel::StepInBackward(const Optimizer& optimizer) {
   if (&optimizer.model().core() != &core()) {
     throw base::StatusError(absl::InvalidArgumentError(
         "StepInBackward() takes the optimizer of this DDP, and this one trains "
-        "another model"));
+        "another model; pass the one that was made of the DDP"));
   }
   base::OrThrow(core().engine().StepInBackward());
 }

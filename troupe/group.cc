@@ -34,7 +34,8 @@ nn::Shape Prepended(std::int64_t rows, const nn::Shape& shape) {
   if (dims.size() > nn::Shape::kMaxRank || !nn::Shape::Fits(dims)) {
     throw base::StatusError(absl::InvalidArgumentError(
         absl::StrCat("a tensor of ", rows, " times the shape ",
-                     shape.ToString(), " has too many axes or elements")));
+                     shape.ToString(), " must have up to ", nn::Shape::kMaxRank,
+                     " axes, and less than 2^60 elements")));
   }
   return nn::Shape(dims);
 }
@@ -151,10 +152,11 @@ Var Group::Empty(const nn::Shape& shape, const Tensor& like) {
 nn::Shape Group::RowOf(const char* name, const Tensor& rows,
                        const CallPlace& place) const {
   if (rows.shape().rank() == 0 || rows.shape()[0] != size()) {
-    ThrowOf(name, place,
-            absl::InvalidArgumentError(absl::StrCat(
-                "the first axis of ", rows.ToString(),
-                " has no row for each of the group's ", size(), " ranks")));
+    ThrowOf(
+        name, place,
+        absl::InvalidArgumentError(absl::StrCat(
+            "the first axis of ", rows.ToString(),
+            " must have a row for each of the group's ", size(), " ranks")));
   }
   return WithoutFirst(rows.shape());
 }
@@ -169,8 +171,8 @@ void Group::AllReduce(const Var& tensor, ReduceOp op, CallPlace place) {
   if (tensor.is_loss() && op != ReduceOp::kAvg) {
     ThrowOf("AllReduce", place,
             absl::InvalidArgumentError(
-                "a loss is a sum and a count; ReduceOp::kAvg gives its mean "
-                "over all ranks, and loss.Mean() a tensor for other ops"));
+                "a loss is a sum and a count; use ReduceOp::kAvg for its mean "
+                "over all ranks, or pass loss.Mean() for other ops"));
   }
   AllReduce(tensor.tensor(), op, place);
 }
@@ -223,7 +225,8 @@ Var Group::AllToAll(const Tensor& tensor, const std::vector<std::int64_t>& sent,
                     CallPlace place) {
   if (tensor.shape().rank() == 0) {
     ThrowOf("AllToAll", place,
-            absl::InvalidArgumentError("a scalar has no rows to send"));
+            absl::InvalidArgumentError(
+                "a scalar has no rows to send; pass Tensor::View({1}) of it"));
   }
   const nn::Shape row = WithoutFirst(tensor.shape());
   const auto elements = [&row](std::vector<std::int64_t> rows) {

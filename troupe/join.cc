@@ -25,10 +25,11 @@ namespace troupe {
 namespace {
 
 absl::Status Differ(const std::string& first, const std::string& second) {
-  return absl::FailedPreconditionError(absl::StrCat(
-      first, ", ", second,
-      "; under Join() all ranks that have not ended call forward, Backward() "
-      "and Step() of the model, or of the models, in the same order"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(first, ", ", second,
+                   "; under Join() all ranks that have not ended must call "
+                   "forward, Backward() and Step() of the model, or of the "
+                   "models, in the same order"));
 }
 
 bool HasSynchronisedNorms(const nn::Module& module) {
@@ -171,8 +172,8 @@ absl::Status JoinGuard::Notices::Follow() {
     return absl::OutOfRangeError(absl::StrCat(
         ended.size() == 1 ? "rank " : "ranks ", absl::StrJoin(ended, ", "),
         ended.size() == 1 ? " has" : " have",
-        " no more batches where others have "
-        "(JoinOptions::throw_on_early_termination)"));
+        " no more batches where others have; give all as many, or leave out "
+        "JoinOptions::throw_on_early_termination"));
   }
   ActiveRanks ranks;
   ranks.first = static_cast<int>(active[0]);
@@ -281,8 +282,9 @@ void JoinGuard::Notices::ShadowForward(const JoinNotice& peer) {
   std::vector<std::int64_t> dims(peer.shape.dims().begin(),
                                  peer.shape.dims().end());
   if (dims.empty()) {
-    throw base::StatusError(Error(absl::InvalidArgumentError(
-        "a peer's input is a scalar, which has no axis of samples")));
+    throw base::StatusError(Error(
+        absl::InvalidArgumentError("a peer's input is a scalar; under Join() "
+                                   "its first axis must be that of samples")));
   }
   dims[0] = 0;
   ModelCore& core = *cores_[peer.of[0]];
@@ -313,7 +315,8 @@ void JoinGuard::Notices::ShadowBackward(const JoinNotice& peer) {
     if (!outputs_[i].defined()) {
       throw base::StatusError(Error(absl::FailedPreconditionError(
           "peers run a backward without a forward of the model under Join(), "
-          "which a rank that has ended cannot follow")));
+          "which a rank that has ended cannot follow; call the model before "
+          "each Backward()")));
     }
     sum = sum.defined() ? sum + outputs_[i].Apply(nn::ops::Cast, sum.dtype())
                         : outputs_[i];

@@ -14,9 +14,9 @@
 namespace troupe {
 namespace {
 
-[[noreturn]] void RefuseOption(absl::string_view text) {
+[[noreturn]] void RefuseOption(absl::string_view what) {
   throw base::StatusError(
-      absl::InvalidArgumentError(absl::StrCat("DataLoader: ", text)));
+      absl::InvalidArgumentError(absl::StrCat("DataLoader: ", what)));
 }
 
 void CheckInRange(absl::string_view name, int value, int min, int max) {

@@ -146,8 +146,8 @@ void ModelCore::BeforeForward(const Tensor& x) {
 void ModelCore::SetHook(CommHook hook) {
   if (hook_ != nullptr) {
     throw base::StatusError(absl::FailedPreconditionError(
-        "the DDP has a communication hook already; register one that does the "
-        "work of both"));
+        "the DDP has a communication hook already; call RegisterCommHook() "
+        "once, with one that does the work of both"));
   }
   Group& group = rank_.NewGroup(rank_.Axis("dp").ranks());
   auto runner = std::make_unique<HookRunner>(*this, group, std::move(hook));
@@ -360,8 +360,8 @@ std::function<void(SavedModel::ReadFn read)> Trainable::WatchReads(
 std::shared_ptr<ModelCore> PlaceModule(Rank& rank,
                                        std::unique_ptr<nn::Module> module) {
   if (module == nullptr) {
-    throw base::StatusError(
-        absl::InvalidArgumentError("a model needs a module, not null"));
+    throw base::StatusError(absl::InvalidArgumentError(
+        "the std::unique_ptr of a model's module is null; pass a module"));
   }
   // Peers use the gradients until their reductions have ended, which the end of
   // the program waits for, as for all that was started in its groups.

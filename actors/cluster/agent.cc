@@ -113,7 +113,7 @@ void AgentState::OnDown() {
   // notice the loss themselves.
   Hold(absl::UnavailableError(
       absl::StrCat(Coordinator(), " is gone: its connection to process ",
-                   options_.process, " was closed")));
+                   options_.process, " was closed; see its output")));
 }
 
 // The supervisor is lost with process 0, so only local ranks can be asked.

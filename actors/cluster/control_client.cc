@@ -64,8 +64,9 @@ absl::StatusOr<Answer> ControlClient::Call(const Message& message,
   }
   if (answer) return *std::move(answer);
   if (!refused_.ok()) return refused_;
-  return absl::DeadlineExceededError(
-      absl::StrCat("no answer within ", absl::FormatDuration(timeout)));
+  return absl::DeadlineExceededError(absl::StrCat("no answer within ",
+                                                  absl::FormatDuration(timeout),
+                                                  "; see what process 0 says"));
 }
 
 absl::StatusOr<Welcome> ControlClient::Join(const actors::Join& join,

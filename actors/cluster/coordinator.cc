@@ -290,7 +290,8 @@ void CoordinatorState::CheckDeadlines(TimePoint now) {
   }
   if (late.empty()) return;
   Fail(absl::DeadlineExceededError(absl::StrCat(
-      late, " within ", absl::FormatDuration(options_.join_timeout))));
+      late, " within ", absl::FormatDuration(options_.join_timeout),
+      "; see the output there")));
 }
 
 bool CoordinatorState::IsAgent(const caf::strong_actor_ptr& actor) const {
@@ -388,7 +389,8 @@ void CoordinatorState::OnDown(const caf::down_msg& down) {
     const int process = static_cast<int>(i);
     if (!processes_[i].gone) {
       Fail(BlameOwnPause(absl::UnavailableError(absl::StrCat(
-               Describe(process), " is gone: its connection was closed"))),
+               Describe(process),
+               " is gone: its connection was closed; see its output"))),
            /*lost=*/process);
     }
     Leave(process);

@@ -202,8 +202,8 @@ absl::StatusOr<std::string> LocalAddressTo(const std::string& host, int port) {
     std::string text = Numeric(address, size);
     if (!text.empty()) return text;
   }
-  return absl::UnavailableError(
-      absl::StrCat("no way from this machine to ", host));
+  return absl::UnavailableError(absl::StrCat(
+      "no way from this machine to ", host, "; check its network (ip route)"));
 }
 
 std::string HostName() {

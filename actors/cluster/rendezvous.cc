@@ -153,10 +153,10 @@ class Meeting {
     if (!decides()) {
       TROUPE_RETURN_IF_ERROR(client_->Set(ConnectedKey(options_.process), "1"));
       if (!ended_->WaitFor(options_.join_timeout + options_.liveness_timeout)) {
-        return absl::DeadlineExceededError(
-            absl::StrCat("process 0 did not say within ",
-                         absl::FormatDuration(options_.join_timeout),
-                         " that all processes are connected"));
+        return absl::DeadlineExceededError(absl::StrCat(
+            "process 0 did not say within ",
+            absl::FormatDuration(options_.join_timeout),
+            " that all processes are connected; see what it says"));
       }
       return ended_->Wait().status();
     }

@@ -161,13 +161,14 @@ class Connection {
         return Lost("broke off", ErrnoText(errno));
       if (Clock::now() >= deadline_) {
         return absl::DeadlineExceededError(
-            absl::StrCat(name_, " does not answer"));
+            absl::StrCat(name_, " does not answer; ", kCheckAddress));
       }
     }
   }
 
   absl::Status Lost(absl::string_view what, absl::string_view why) const {
-    return absl::UnavailableError(absl::StrCat(name_, " ", what, ": ", why));
+    return absl::UnavailableError(
+        absl::StrCat(name_, " ", what, ": ", why, "; ", kCheckAddress));
   }
 
   void Close() {

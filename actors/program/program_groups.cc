@@ -33,18 +33,18 @@ absl::Status ProgramGroups::Check(int rank,
   for (int member : members) {
     if (member < 0 || member >= ranks_) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a group has rank ", member,
-                       ", and the program has the ranks 0 to ", ranks_ - 1));
+          absl::StrCat("rank ", member, " of a group must be from 0 to ",
+                       ranks_ - 1, ", as the ranks of the program are"));
     }
     if (!seen.insert(member).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a group has rank ", member, " twice"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a group has rank ", member, " twice; name each of its ranks once"));
     }
   }
   if (seen.count(rank) == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "rank ", rank, " is not in the group {", absl::StrJoin(members, ", "),
-        "} that it makes; only the group's ranks make it"));
+        "} that it makes; call NewGroup() on the ranks of the group alone"));
   }
   return absl::OkStatus();
 }

@@ -40,7 +40,8 @@ std::int64_t InlineBytes(const ProgramSpec& spec) {
 absl::Status CheckProgram(const ProgramSpec& spec) {
   if (spec.body == nullptr) {
     return absl::InvalidArgumentError(
-        "the program has no function that its ranks could run");
+        "the program has no function that its ranks could run: pass a "
+        "std::function that is not null");
   }
   if (spec.ranks < 1 || spec.ranks > comm::kLocalGroupSizeMax) {
     return absl::InvalidArgumentError(absl::StrCat("a program has 1 to ",

@@ -44,7 +44,9 @@ absl::Status ShakeHands(const std::vector<Connection>& connections,
         std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) {
       return absl::DeadlineExceededError(
-          absl::StrCat(first, " does not end its TLS handshake"));
+          absl::StrCat(first,
+                       " does not end its TLS handshake; use TLS in all "
+                       "processes, or in none"));
     }
     ::poll(waiting.data(), waiting.size(),
            static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));

@@ -24,7 +24,8 @@ absl::Status MpiContext::Begin() {
       mpi_.ToStatus(mpi_.Finalized(&finalized), "MPI_Finalized"));
   if (finalized != 0) {
     return absl::FailedPreconditionError(
-        "MPI has ended in this process, and begins only once");
+        "MPI has ended in this process, and begins only once; call "
+        "MPI_Finalize() after the last use of MPI");
   }
   TROUPE_RETURN_IF_ERROR(
       mpi_.ToStatus(mpi_.Initialized(&initialized), "MPI_Initialized"));

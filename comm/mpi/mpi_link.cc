@@ -216,7 +216,7 @@ bool MpiLink::Read() {
       if (static_cast<std::size_t>(count) != frame_.bytes) {
         Close(absl::DataLossError(
             absl::StrCat(other_end(), " announced a payload of ", frame_.bytes,
-                         " bytes and sent ", count)));
+                         " bytes, but the payload has ", count)));
         break;
       }
       taken += frame_.bytes;
@@ -248,8 +248,9 @@ void MpiLink::TakeHead(Receiving* receiving, int count) {
   const std::size_t packed = IsPacked(frame_) ? frame_.bytes : 0;
   if (bytes < sizeof(Frame) || frame_.bytes > kFrameBytesMax ||
       bytes != sizeof(Frame) + packed) {
-    Close(absl::DataLossError(absl::StrCat(other_end(), " sent a message of ",
-                                           count, " bytes that is no frame")));
+    Close(absl::DataLossError(absl::StrCat(
+        other_end(), " sent a message of ", count,
+        " bytes that is no frame; start all processes from the same build")));
     return;
   }
   const char* const payload = buffer + sizeof(Frame);

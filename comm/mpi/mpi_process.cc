@@ -52,9 +52,9 @@ class Begun {
 absl::StatusOr<std::unique_ptr<MpiProcess>> MpiProcess::Start(
     absl::Duration timeout, const std::function<absl::Status()>& check) {
   const auto begun = std::make_shared<Begun>();
-  absl::Status why = absl::DeadlineExceededError(
-      absl::StrCat("MPI has not begun within ", absl::FormatDuration(timeout),
-                   ": it waits for every process that mpirun has started"));
+  absl::Status why = absl::DeadlineExceededError(absl::StrCat(
+      "MPI has not begun within ", absl::FormatDuration(timeout),
+      "; let every process that mpirun has started come to this call"));
   const bool done = internal::CallWithin(
       [begun] { begun->Set(internal::MpiContext::Start()); }, timeout,
       [&why, &check] {
@@ -88,7 +88,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Link>>> MpiProcess::MakeLinks(
     std::uint32_t generation) {
   if (generation > kMpiGenerationMax) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "generation is ", generation, ", above ", kMpiGenerationMax));
+        "generation ", generation, " of MPI links is too high; the limit is ",
+        kMpiGenerationMax));
   }
   std::vector<std::unique_ptr<Link>> links(processes());
   for (int other = 0; other < processes(); ++other) {

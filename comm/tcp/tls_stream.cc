@@ -34,8 +34,9 @@ std::string ErrorText() {
 }
 
 absl::Status BadFile(const std::string& what, const std::string& path) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot use ", what, " ", path, ": ", ErrorText()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cannot use ", what, " ", path, ": ", ErrorText(),
+      "; make the files anew with `trainer certs`, or correct the path"));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ absl::Status CheckDevices(Device device, int ranks) {
   if (device.index >= count || count == 0) {
     return absl::UnavailableError(
         absl::StrCat("there is no ", device.ForRank(0).ToString(), ": ", sees,
-                     " (CUDA_VISIBLE_DEVICES chooses which)"));
+                     "; set CUDA_VISIBLE_DEVICES to choose which"));
   }
   if (device.index == Device::kOneForEach && ranks > count) {
     return absl::UnavailableError(absl::StrCat(

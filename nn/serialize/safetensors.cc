@@ -204,8 +204,8 @@ absl::Status SafetensorsFile::Read(absl::string_view name,
                                    const Tensor& into) const {
   const SafetensorsEntry* entry = Find(name);
   if (entry == nullptr) {
-    return absl::NotFoundError(
-        absl::StrCat(path_, " has no tensor \"", name, "\""));
+    return absl::NotFoundError(absl::StrCat(path_, " has no tensor \"", name,
+                                            "\"; read one of entries()"));
   }
   if (!entry->Is(into.dtype(), into.shape())) {
     return absl::InvalidArgumentError(
@@ -223,8 +223,8 @@ absl::StatusOr<Tensor> SafetensorsFile::Read(absl::string_view name,
                                              Allocator& allocator) const {
   const SafetensorsEntry* entry = Find(name);
   if (entry == nullptr) {
-    return absl::NotFoundError(
-        absl::StrCat(path_, " has no tensor \"", name, "\""));
+    return absl::NotFoundError(absl::StrCat(path_, " has no tensor \"", name,
+                                            "\"; read one of entries()"));
   }
   if (!entry->unreadable.empty()) {
     return absl::InvalidArgumentError(

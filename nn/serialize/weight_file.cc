@@ -369,7 +369,7 @@ absl::StatusOr<std::vector<NamedTensor>> AsTransformersGpt2(
   }
   if (is_gpt2) return renamed;
   return absl::InvalidArgumentError(
-      "these are not the weights of a GPT-2: there is no "
+      "these are not the weights of a GPT-2: there must be an "
       "\"attn.c_attn.weight\"");
 }
 

@@ -41,10 +41,11 @@ train try turn unpack unset update upgrade use wait widen write""".split()
 
 CALL = (
     r"\b(?:(?:InvalidArgument|DataLoss|NotFound|FailedPrecondition|OutOfRange"
-    r"|ResourceExhausted|Unimplemented|AlreadyExists|PermissionDenied)Error"
+    r"|ResourceExhausted|Unimplemented|AlreadyExists|PermissionDenied"
+    r"|Unavailable|DeadlineExceeded)Error"
     r"|ErrorAt|FieldError\s*<[\w:&,\s.]*>|PlanError%s)\s*\(")
 # Functions whose parameter `what` or `why` ends the text of an error.
-WRAPPER = re.compile(r"\bStatus (\w+)\([^();{}]*\b(?:what|why)\)"
+WRAPPER = re.compile(r"\b(?:Status|void) (\w+)\([^();{}]*\b(?:what|why)\)"
                      r"|\bauto (\w+) =\s*\[[^]]*\]\([^();{}]*\b(?:what|why)\)")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
@@ -53,9 +54,10 @@ ADVISES = re.compile(r"[;,:] (?:or |then |first )*(?:%s)\b|\bmust\b"
 # What there is beside what is expected.
 COMPARES = re.compile(r", (?:not|got) \{\}|, but .* (?:has|are) \{\}|; there are |started:? \{\}.*started:? \{\}|did you mean \[?\{\}|\{\}.* where .*\{\}"
                       r"|; (?:it has|the nearest (?:is|are)|the limit is) ?\{\}")
-# A value; or the name of an option, a key, a variable, a function, a field, a type.
+# A value; or the name of an option, a key, a variable, a function, a field, a type,
+# a file.
 NAMES = re.compile(r"\{\}|--[a-z]|\b\w+\.[a-z_]+\b|\b[A-Z]+_[A-Z_]+\b"
-                   r"|\w\(\)|\w::\w|\b[A-Z][a-z]+[A-Z]\w+")
+                   r"|\w\(\)|\w::\w|\b[A-Z][a-z]+[A-Z]\w+| /\w+/\w+")
 WRAPS = re.compile(r"(?:\bmessage\(\)|\bwhat|\bwhy)[\s)]*$")
 
 

@@ -39,8 +39,12 @@ class MessagesTest(unittest.TestCase):
                      'NotFoundError(StrCat(n, " is too long; the limit is ", m))',
                      'NotFoundError("Step() came twice; call ZeroGrad()")',
                      'NotFoundError("a DataLoader has ended; make another")',
+                     'UnavailableError("no file /proc/self/maps; mount it")',
                      'NotFoundError(Text(code))', 'UnknownError("a")'):
             self.expect(tree(good))
+        for code in "Unavailable", "DeadlineExceeded", "ResourceExhausted":
+            self.expect(tree(code + 'Error(StrCat(peer, " is late"))'),
+                        finding("{} is late", no_advice))
         self.expect(tree('NotFoundError("gone; look elsewhere")'),
                     finding("gone; look elsewhere",
                             no_where + " and " + no_advice))
@@ -53,15 +57,17 @@ class MessagesTest(unittest.TestCase):
 
     def test_functions_that_add_a_place(self):
         """The texts that they get are read, unless they add an advice."""
-        def tree(adds):
+        def tree(adds, kind="Status", ends="return "):
             return {"data/README.md": "", "data/BUILD": '"a.cc"', "data/a.cc": (
-                'Status Bad(int at, string_view what) {\n'
-                '  return DataLossError(StrCat(at, ": "%s));\n}\n'
+                '%s Bad(int at, string_view what) {\n'
+                '  %sDataLossError(StrCat(at, ": "%s));\n}\n'
                 'f() {\n  Bad(1, "gone; restore it");\n  Bad(1, "gone");\n}\n'
-                % adds)}
+                % (kind, ends, adds))}
         self.expect(tree(', what, "; restore it"'))
-        self.expect(tree(', what'), 'data/a.cc:6: the error "{} gone" does not say '
-                    'what to do; give both, "<where>: <what>; <do>"')
+        found = ('data/a.cc:6: the error "{} gone" does not say what to do; give '
+                 'both, "<where>: <what>; <do>"')
+        self.expect(tree(', what'), found)
+        self.expect(tree(', what', "[[noreturn]] void", "throw "), found)
 
     def test_exceptions_are_counted(self):
         listed = "tests/style/message_exceptions.txt"

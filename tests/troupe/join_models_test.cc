@@ -188,7 +188,7 @@ TEST(JoinModelsTest, AnotherOrderIsNamed) {
       AllOf(HasSubstr("rank 0 is at a forward of model 1 (first.weight, ...) "
                       "after 0 and 0 steps, rank 1 is at a forward of model 2 "
                       "(hidden.weight, ...) after 0 and 0 steps; under Join() "
-                      "all ranks that have not ended call forward"));
+                      "all ranks that have not ended must call forward"));
   EXPECT_THAT(ErrorOf(program), differ);
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     EXPECT_THAT(

@@ -293,10 +293,10 @@ TEST_F(LoaderTest, AReadThatTakesTooLongIsAnError) {
                               return absl::OkStatus();
                             }),
                     options);
-  EXPECT_EQ(
-      ErrorOf([&] { Pass(loader); }),
-      "DEADLINE_EXCEEDED: DataLoader of rank 0, epoch 0, batch 0: it took "
-      "longer than 1ms");
+  EXPECT_EQ(ErrorOf([&] { Pass(loader); }),
+            "DEADLINE_EXCEEDED: DataLoader of rank 0, epoch 0, batch 0: it "
+            "took longer than 1ms; raise DataLoaderOptions::timeout, or the "
+            "number of workers");
   go_on.Notify();
 }
 

@@ -363,7 +363,9 @@ TEST(ProgramTest, TryKeepsAnErrorInPlace) {
         EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
         const absl::Status outside =
             Try([&] { rank.NewGroup({1 - rank.number()}); });
-        EXPECT_THAT(std::string(outside.message()), HasSubstr("only the"));
+        EXPECT_THAT(
+            std::string(outside.message()),
+            HasSubstr("call NewGroup() on the ranks of the group alone"));
         rank.world().Barrier();
       },
       /*ranks=*/2);

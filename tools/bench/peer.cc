@@ -38,7 +38,9 @@ absl::StatusOr<std::unique_ptr<Peer>> Peer::StartProgram(
   int questions[2];
   int answers[2];
   if (pipe2(questions, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) {
-    return absl::UnavailableError("no pipe to the peer");
+    return absl::UnavailableError(
+        "pipe2() gives no pipe to the peer; raise the limit on open files "
+        "(ulimit -n)");
   }
   // Writing to a peer that has ended must fail, not kill this process.
   std::signal(SIGPIPE, SIG_IGN);
@@ -58,7 +60,8 @@ absl::StatusOr<std::unique_ptr<Peer>> Peer::StartProgram(
   if (error != 0) {
     close(questions[1]);
     close(answers[0]);
-    return absl::UnavailableError(absl::StrCat(words[0], " does not start"));
+    return absl::UnavailableError(absl::StrCat(
+        words[0], " does not start; install it, or correct its path"));
   }
   return std::unique_ptr<Peer>(
       new Peer(pid, fdopen(questions[1], "w"), fdopen(answers[0], "r")));
@@ -76,12 +79,13 @@ absl::StatusOr<double> Peer::Measure(const std::string& question) {
   char line[256];
   double value = 0;
   if (std::fgets(line, sizeof(line), answers_) == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat("the peer ended at \"", question, "\""));
+    return absl::UnavailableError(absl::StrCat("the peer ended at \"", question,
+                                               "\"; see its errors above"));
   }
   if (!absl::SimpleAtod(line, &value)) {
     return absl::UnavailableError(
-        absl::StrCat("the peer answered \"", line, "\" to \"", question, "\""));
+        absl::StrCat("the peer answered \"", line, "\" to \"", question,
+                     "\"; it must answer with a number"));
   }
   return value;
 }

@@ -26,9 +26,9 @@ absl::Status JointBackward::Check(const LoopBackward& backward) const {
   for (const BackwardModel& model : models_) {
     if (models_.size() > 1 && model.engine->exact_mean()) {
       return absl::InvalidArgumentError(
-          "exact_mean divides the gradients of one model by the counts of its "
-          "own losses, and this loss depends on several models; leave out "
-          "exact_mean, or put the models into one module");
+          "DDPOptions::exact_mean divides the gradients of one model by the "
+          "counts of its own losses, and this loss depends on several models; "
+          "leave out exact_mean, or put the models into one module");
     }
     TROUPE_RETURN_IF_ERROR(model.engine->CheckBackward(backward, model.synced));
   }

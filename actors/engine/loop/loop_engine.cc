@@ -167,7 +167,7 @@ absl::Status LoopEngine::AttachOptimizer(
 absl::Status LoopEngine::SetHook(BucketHook* hook) {
   if (plan_.reduction_dtype.has_value()) {
     return absl::InvalidArgumentError(
-        "a communication hook takes the place of reductions in another dtype; "
+        "a communication hook takes the place of DDPOptions::reduction_dtype; "
         "leave out reduction_dtype, or the hook");
   }
   if (dispatcher_->present().under_way) {

@@ -14,7 +14,8 @@ namespace {
 
 absl::Status NoMpi() {
   return absl::UnimplementedError(
-      "this build has no MPI: install libopenmpi-dev and build again");
+      "MPI_Init() is not in this build; install libopenmpi-dev and build "
+      "again");
 }
 
 }  // namespace

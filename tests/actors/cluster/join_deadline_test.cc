@@ -71,7 +71,8 @@ TEST_F(JoinDeadlineTest, EndsAtTheDeadlineNotAtTheNextBeat) {
   Advance(std::chrono::milliseconds(999));
   EXPECT_EQ(Refusal(), std::nullopt);
   Advance(std::chrono::milliseconds(1));
-  EXPECT_EQ(Refusal(), "process 1 did not join within 3s");
+  EXPECT_EQ(Refusal(),
+            "process 1 did not join within 3s; see the output there");
 }
 
 TEST_F(JoinDeadlineTest, NobodyWaitsForThoseThatDidNotCome) {

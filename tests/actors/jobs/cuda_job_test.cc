@@ -100,8 +100,8 @@ TEST(CudaJobTest, NamesAGpuThatIsNotThere) {
   const absl::Status status = RunJob(EmulatedLeNetJob("cuda:7", 1, 1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(status.message(),
-            "there is no cuda:7: this process sees 2 GPUs "
-            "(CUDA_VISIBLE_DEVICES chooses which)");
+            "there is no cuda:7: this process sees 2 GPUs; set "
+            "CUDA_VISIBLE_DEVICES to choose which");
 }
 
 // Records the driver's count of allocations at each step.

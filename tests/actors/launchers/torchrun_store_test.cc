@@ -179,9 +179,10 @@ TEST(TorchrunStoreTest, NobodyPublishes) {
                 "process 0 has not put its address into torchrun's store at ",
                 store.address.ToString(), " in 20ms; see what it says")));
   EXPECT_EQ(PublishAddress(store, {"n1", 7}),
-            absl::DeadlineExceededError(absl::StrCat("torchrun's store at ",
-                                                     store.address.ToString(),
-                                                     " does not answer")));
+            absl::DeadlineExceededError(
+                absl::StrCat("torchrun's store at ", store.address.ToString(),
+                             " does not answer; let MASTER_ADDR and "
+                             "MASTER_PORT be those of torchrun")));
 }
 
 TEST(TorchrunStoreTest, NothingListens) {
@@ -194,7 +195,8 @@ TEST(TorchrunStoreTest, NothingListens) {
        {PublishAddress(store, {"n1", 7}), WaitAddress(store).status()}) {
     EXPECT_EQ(status, absl::UnavailableError(absl::StrCat(
                           "torchrun's store at ", store.address.ToString(),
-                          " cannot be reached: Connection refused")));
+                          " cannot be reached: Connection refused; let "
+                          "MASTER_ADDR and MASTER_PORT be those of torchrun")));
   }
 }
 

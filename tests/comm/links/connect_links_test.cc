@@ -395,7 +395,8 @@ TEST(HostKeyTest, IsTheSameForAllOfThisHost) {
 TEST(MemoryStoreTest, GetWaitsForSet) {
   MemoryStore store;
   EXPECT_EQ(store.Get("key", absl::ZeroDuration()).status(),
-            absl::DeadlineExceededError("nobody has set \"key\" within 0"));
+            absl::DeadlineExceededError(
+                "nobody has set \"key\" within 0; set it in another thread"));
   std::thread other([&] { EXPECT_TRUE(store.Set("key", "value").ok()); });
   EXPECT_EQ(*store.Get("key", absl::Minutes(1)), "value");
   other.join();

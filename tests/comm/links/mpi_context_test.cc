@@ -37,7 +37,8 @@ TEST(MpiContext, RefusesMpiWithoutThreadsAndMpiThatHasEnded) {
   ASSERT_EQ(mpi->Finalize(), MPI_SUCCESS);
   EXPECT_EQ(MpiProcess::Start().status(),
             absl::FailedPreconditionError(
-                "MPI has ended in this process, and begins only once"));
+                "MPI has ended in this process, and begins only once; call "
+                "MPI_Finalize() after the last use of MPI"));
 }
 
 }  // namespace

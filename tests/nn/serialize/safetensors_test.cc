@@ -200,7 +200,8 @@ TEST_F(SafetensorsTest, ReadNamesWhatDiffers) {
   EXPECT_EQ(file->Read("fc.weight", f64).code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(file->Read("missing", wide),
-            absl::NotFoundError(path + " has no tensor \"missing\""));
+            absl::NotFoundError(
+                path + " has no tensor \"missing\"; read one of entries()"));
 }
 
 TEST_F(SafetensorsTest, FilesThatAreNotSafetensors) {

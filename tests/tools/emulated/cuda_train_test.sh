@@ -57,12 +57,12 @@ fewer ranks, or put all on one with device = \"cuda:0\"" \
   train --config=gpu.toml --ranks=4
 EMULATED_GPUS=4 run four 20 --ranks=4
 
-fails_with 1 "trainer: --set train.device: there is no cuda:9: $on_two \
-(CUDA_VISIBLE_DEVICES chooses which)" \
+fails_with 1 "trainer: --set train.device: there is no cuda:9: $on_two; \
+set CUDA_VISIBLE_DEVICES to choose which" \
   train --config=gpu.toml --set train.device=cuda:9
 sed -i.old 's/"cuda"/"cuda:9"/' gpu.toml
-fails_with 1 "$at: there is no cuda:9: $on_two (CUDA_VISIBLE_DEVICES chooses \
-which)" train --config=gpu.toml
+fails_with 1 "$at: there is no cuda:9: $on_two; set \
+CUDA_VISIBLE_DEVICES to choose which" train --config=gpu.toml
 mv gpu.toml.old gpu.toml
 
 export CUDA_VISIBLE_DEVICES=1
@@ -70,7 +70,7 @@ run visible 20
 fails_with 1 "$at: 2 ranks of this host need a GPU each, and this process \
 sees 1 GPU; *" train --config=gpu.toml --ranks=2
 export CUDA_VISIBLE_DEVICES=
-fails_with 1 "$at: there is no cuda:0: this process sees 0 GPUs *" \
+fails_with 1 "$at: there is no cuda:0: this process sees 0 GPUs; *" \
   train --config=gpu.toml
 unset CUDA_VISIBLE_DEVICES
 

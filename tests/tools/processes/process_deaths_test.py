@@ -33,7 +33,7 @@ class ProcessDeathsTest(ProcessCase):
                     r"process %d \(%s, pid %d" % (
                         victim, re.escape(HOST), job[victim].pid),
                     r"process 0 \(127\.0\.0\.1:\d+\) is gone: ",
-                    r"^process 1, process 2 did not join within 2s$",
+                    r"^process 1, process 2 did not join within 2s; see the output there$",
                     r"process 1 cannot reach process 0: ",
                     r"process 0 at 127.0.0.1:\d+"])
 

@@ -135,7 +135,7 @@ class ProcessFaultsTest(ProcessCase):
     def test_process_1_is_missing(self):
         job = self.make_job(2, comm__join_s=2)
         job.start(0)
-        self.survivors_end(job, [], [r"^process 1 did not join within 2s$"],
+        self.survivors_end(job, [], [r"^process 1 did not join within 2s; see the output there$"],
                            "process 1 is missing (2 s)")
 
 

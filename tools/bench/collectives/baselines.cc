@@ -84,7 +84,9 @@ absl::StatusOr<std::vector<Neighbours>> ConnectRing(int ranks) {
     ::poll(&entry, 1, /*timeout=*/10000);
     base::OwnedFd accepted = comm::Accept(listener);
     if (!accepted.valid()) {
-      return absl::UnavailableError("loopback does not connect");
+      return absl::UnavailableError(
+          "ListenTcp() got no connection within 10 s; check the loopback "
+          "interface");
     }
     ring[(rank + 1) % ranks].previous = std::move(accepted);
     const int on = 1;

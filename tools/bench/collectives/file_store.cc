@@ -38,7 +38,8 @@ absl::StatusOr<std::string> FileStore::Get(const std::string& key,
     }
     if (absl::Now() >= until) {
       return absl::DeadlineExceededError(
-          absl::StrCat("nobody has set ", key, " in ", folder_));
+          absl::StrCat("nobody has set ", key, " in ", folder_,
+                       "; see the output of the other workers"));
     }
     ::poll(nullptr, 0, /*timeout=*/1);
   }

@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(int ordinal) {
     return absl::UnavailableError(
         absl::StrCat("there is no cuda:", ordinal, ": this process sees ",
                      count, count == 1 ? " GPU" : " GPUs",
-                     "; CUDA_VISIBLE_DEVICES chooses which it sees"));
+                     "; set CUDA_VISIBLE_DEVICES to choose which it sees"));
   }
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<Streams> streams,
                           Streams::Create(ordinal));
@@ -194,7 +194,8 @@ void CudaDevice::CopyBytes(Queue queue, const Tensor& from, const Tensor& to) {
   if (from.bytes() == 0) return;
   if (capturing() && (from.host_accessible() || to.host_accessible())) {
     return FailCapture(absl::FailedPreconditionError(
-        "a copy from or to the host's memory is not recorded"));
+        "a copy from or to the host's memory is not recorded; copy before "
+        "BeginCapture() or after EndCapture()"));
   }
   Tensor source = from, target = to;
   for (Tensor* side : {&source, &target}) {
@@ -241,7 +242,7 @@ absl::Status CudaDevice::ReachPeer(int ordinal) {
   if (can == 0) {
     return absl::UnavailableError(absl::StrCat(
         "cuda:", this->ordinal(), " cannot reach the memory of cuda:", ordinal,
-        "; ranks of one process reduce over GPUs that are peers"));
+        "; use GPUs that are peers for the ranks of one process"));
   }
   const cudaError_t enabled = cudaDeviceEnablePeerAccess(ordinal, /*flags=*/0);
   if (enabled != cudaErrorPeerAccessAlreadyEnabled) {

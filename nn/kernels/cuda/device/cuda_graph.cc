@@ -121,7 +121,7 @@ void GraphCapture::NoteWork(Queue queue) {
   if (Records(queue)) return;
   Fail(absl::FailedPreconditionError(
       "the queue of copies, or one that was never used before, is given work, "
-      "which is not recorded"));
+      "which is not recorded; give it that work before BeginCapture()"));
 }
 
 base::Event GraphCapture::Record(Queue queue) {
@@ -149,7 +149,8 @@ absl::Status GraphCapture::CheckOutside(const base::Event& event) const {
   if (known) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "a queue waits for an event from outside of what is recorded: of the "
-      "host, of copies, or of another device");
+      "host, of copies, or of another device; wait for it before "
+      "BeginCapture()");
 }
 
 void GraphCapture::Wait(Queue queue, const base::Event& event) {

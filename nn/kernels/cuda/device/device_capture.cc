@@ -77,8 +77,9 @@ absl::Status CudaDevice::BeginCapture() {
   GraphCapture::Setup setup = {streams_, events_, source_, {}};
   for (Queue queue : open_) {
     if (Of(queue).held()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cuda:", ordinal(), " waits for the host's work"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cuda:", ordinal(),
+          " waits for the host's work; wait for that before BeginCapture()"));
     }
     if (IsFork(queue)) setup.forks.push_back(queue);
   }
@@ -96,7 +97,8 @@ absl::Status CudaDevice::BeginCapture() {
 
 absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaDevice::EndCapture() {
   if (!capturing()) {
-    return absl::FailedPreconditionError("no capture is going on");
+    return absl::FailedPreconditionError(
+        "no capture is going on; call BeginCapture() first");
   }
   MakeCurrent();
   for (Queue queue : open_) PoolOf(queue).memory.UseInstead(nullptr);
@@ -119,7 +121,9 @@ void CudaDevice::JoinQueues() {
 
 absl::Status CudaDevice::Launch(const std::shared_ptr<GraphExecutable>& graph) {
   if (capturing()) {
-    FailCapture(absl::FailedPreconditionError("a graph is not recorded"));
+    FailCapture(
+        absl::FailedPreconditionError("a graph within a graph is not recorded; "
+                                      "call EndCapture() before Launch()"));
     return capture_->status();
   }
   JoinQueues();
@@ -145,7 +149,9 @@ absl::Status CudaDevice::EnqueueInCapture(
     std::this_thread::yield();
   }
   FailCapture(absl::DeadlineExceededError(
-      absl::StrCat(name, " does not come to its end")));
+      absl::StrCat(name,
+                   " does not come to its end while it is recorded; call it "
+                   "before BeginCapture()")));
   return capture_->status();
 }
 

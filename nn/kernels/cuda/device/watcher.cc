@@ -32,7 +32,9 @@ absl::StatusOr<std::unique_ptr<Watcher>> Watcher::Start(
   } catch (const std::system_error& error) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the thread that watches cuda:", ordinal,
-                     " was refused: ", error.what()));
+                     " was refused: ", error.what(),
+                     "; raise the limits on threads (ulimit -u, or the pids "
+                     "limit of the container)"));
   }
   return watcher;
 }

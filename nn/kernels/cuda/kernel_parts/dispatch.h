@@ -77,9 +77,9 @@ inline absl::Status CheckSameDType(
     const char* op, DType dtype, std::initializer_list<const Tensor*> numbers) {
   for (const Tensor* t : numbers) {
     if (t == nullptr || !t->defined() || t->dtype() == dtype) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(op, ": operands of ", DTypeName(dtype), " and ",
-                     DTypeName(t->dtype()), "; on a GPU they have one dtype"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        op, ": operands of ", DTypeName(dtype), " and ", DTypeName(t->dtype()),
+        "; convert one, since on a GPU they have one dtype"));
   }
   return absl::OkStatus();
 }

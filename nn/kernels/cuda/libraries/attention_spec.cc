@@ -68,16 +68,16 @@ absl::Status AttentionSpec::Check() const {
   for (std::int64_t extent :
        {size.N, size.T, size.S, size.Hq, size.Hkv, size.D}) {
     if (extent < 1 || extent > kExtentMax) {
-      return refuse("an extent is not in [1, 2^31)");
+      return refuse("extents must be in [1, 2^31)");
     }
   }
   if (size.Hq % size.Hkv != 0) {
-    return refuse("the heads of keys do not divide those of queries");
+    return refuse("the heads of keys must divide those of queries");
   }
   if (packing == AttentionPacking::kAll && size.S != size.T) {
-    return refuse("queries and keys of one tensor are not as many");
+    return refuse("queries and keys of one tensor must be as many");
   }
-  if (!Is16Bit(dtype)) return refuse("operands are bf16 or f16");
+  if (!Is16Bit(dtype)) return refuse("operands must be bf16 or f16");
   return absl::OkStatus();
 }
 

@@ -13,6 +13,8 @@
 //   attention.samples = 8, attention.engine = engine;
 //   attention.ToText();                  // "cudnn:8:plain:12:2=64:9=1"
 //
+// A choice that a library does not know is an error that ends in kKeepsChoices.
+//
 // Parsing accepts only text in the form that printing gives. Uses no CUDA.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_CHOICE_TEXT_H_
@@ -27,6 +29,10 @@
 #include "absl/strings/string_view.h"
 
 namespace troupe::nn::cuda {
+
+// Advice at the end of the error of a library that refuses a choice on record.
+inline constexpr char kKeepsChoices[] =
+    "run with the version of the library that the choice is of to keep it";
 
 // The words of a cublasLtMatmulAlgo_t. The same version of the library accepts
 // them again unchanged.

@@ -46,20 +46,20 @@ absl::Status ConvSpec::Check() const {
   for (std::int64_t extent :
        {N, H, W, C, O, window.kernel_h, window.kernel_w, window.stride_h,
         window.stride_w, window.dilation_h, window.dilation_w, groups}) {
-    if (!InRange(extent, 1)) return refuse("an extent is not in [1, 2^31)");
+    if (!InRange(extent, 1)) return refuse("extents must be in [1, 2^31)");
   }
   if (!InRange(window.pad_h, 0) || !InRange(window.pad_w, 0)) {
-    return refuse("a padding is not in [0, 2^31)");
+    return refuse("paddings must be in [0, 2^31)");
   }
   if (C % groups != 0 || O % groups != 0) {
-    return refuse("the groups do not divide the channels");
+    return refuse("the groups must divide the channels");
   }
   if (window.SpanH() > H + 2 * window.pad_h ||
       window.SpanW() > W + 2 * window.pad_w) {
-    return refuse("the window is larger than the padded image");
+    return refuse("the window must not be larger than the padded image");
   }
   if (bias && way != ConvWay::kForward) {
-    return refuse("only forward adds a bias");
+    return refuse("a bias must be of forward, which alone adds one");
   }
   return CheckDTypes(Key(), dtype, out_dtype);
 }

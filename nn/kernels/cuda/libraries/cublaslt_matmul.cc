@@ -271,8 +271,8 @@ class CublasLt {
                                                    const std::string& choice) {
     LtAlgorithm words;
     if (!ParseLtAlgorithm(choice, words)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(choice, " is no algorithm of cuBLASLt"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          choice, " is no algorithm of cuBLASLt; ", kKeepsChoices));
     }
     cublasLtMatmulAlgo_t algorithm;
     std::memcpy(algorithm.data, words.data(), sizeof(algorithm.data));
@@ -287,7 +287,8 @@ class CublasLt {
     if (checked.workspaceSize > options_.matmul_workspace_bytes_max) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the algorithm on record needs a workspace of ",
-                       checked.workspaceSize, " bytes, more than is allowed"));
+                       checked.workspaceSize, " bytes; the limit is ",
+                       options_.matmul_workspace_bytes_max));
     }
     return std::make_unique<LtPlan>(spec, library_.get(), std::move(problem),
                                     algorithm, checked.workspaceSize);

@@ -293,8 +293,8 @@ class CudnnAttentionLibrary {
     AttentionChoice choice;
     if (!AttentionChoice::Parse(text, choice) ||
         spec.size.N % choice.samples != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(text, " is no algorithm of cuDNN for this"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          text, " is no algorithm of cuDNN for this; ", kKeepsChoices));
     }
     TROUPE_ASSIGN_OR_RETURN(
         AttentionGraph made,

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "nn/kernels/cuda/kernel_parts/dotted_version.h"
+#include "nn/kernels/cuda/libraries/choice_text.h"
 #include "nn/kernels/cuda/libraries/conv.h"
 #include "nn/kernels/cuda/libraries/conv_exactness.h"
 #include "nn/kernels/cuda/libraries/cudnn_graph.h"
@@ -267,8 +268,8 @@ class CudnnLibrary {
                                                    const std::string& text) {
     EngineChoice choice;
     if (!EngineChoice::Parse(text, choice) || (choice.fused && !spec.bias)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(text, " is no engine of cuDNN for this"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          text, " is no engine of cuDNN for this; ", kKeepsChoices));
     }
     TROUPE_ASSIGN_OR_RETURN(const Descriptor graph,
                             MakeConvGraph(cudnn_.get(), spec, choice.fused));
@@ -276,8 +277,8 @@ class CudnnLibrary {
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
                             PlanOf(spec, config, choice.fused));
     if (plan == nullptr) {
-      return absl::UnimplementedError(
-          absl::StrCat("engine ", text, " may not compute this"));
+      return absl::UnimplementedError(absl::StrCat(
+          "engine ", text, " may not compute this; ", kKeepsChoices));
     }
     return plan;
   }

@@ -176,8 +176,9 @@ absl::StatusOr<Descriptor> ConfigOf(const Descriptor& graph,
       GetOne<std::int64_t>(graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT,
                            CUDNN_TYPE_INT64));
   if (choice.engine >= engines) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "engine ", choice.engine, " of ", engines, " does not exist"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("engine ", choice.engine, " of ", engines,
+                     " does not exist; ", kKeepsChoices));
   }
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.Set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph)
@@ -189,7 +190,7 @@ absl::StatusOr<Descriptor> ConfigOf(const Descriptor& graph,
   for (const auto& [type, value] : choice.knobs) {
     if (type >= CUDNN_KNOB_TYPE_COUNTS) {
       return absl::InvalidArgumentError(
-          absl::StrCat("knob ", type, " does not exist"));
+          absl::StrCat("knob ", type, " does not exist; ", kKeepsChoices));
     }
     Descriptor knob(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
     knob.Set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE,

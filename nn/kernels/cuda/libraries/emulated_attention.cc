@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/cuda/emulated/enqueue.h"
 #include "nn/kernels/cuda/libraries/attention_plans.h"
+#include "nn/kernels/cuda/libraries/choice_text.h"
 #include "nn/kernels/cuda/libraries/emulated_choice.h"
 #include "nn/kernels/cuda/libraries/emulated_elements.h"
 #include "nn/kernels/cuda/libraries/own_attention.h"
@@ -114,8 +115,8 @@ class Emulated {
       return std::make_unique<OwnAttentionPlan>(spec, own_);
     }
     if (choice == kReference) return std::make_unique<ReferencePlan>(spec);
-    return absl::InvalidArgumentError(
-        absl::StrCat(choice, " is no algorithm of the emulation"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        choice, " is no algorithm of the emulation; ", kKeepsChoices));
   }
   absl::StatusOr<Plans> Candidates(const Spec& spec) {
     Plans plans;

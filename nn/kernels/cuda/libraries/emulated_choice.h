@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "nn/kernels/cuda/libraries/candidates.h"
+#include "nn/kernels/cuda/libraries/choice_text.h"
 
 namespace troupe::nn::cuda {
 
@@ -49,8 +50,8 @@ struct EmulatedLibrary {
       if (choice != kEmulatedSumsNames[i]) continue;
       return std::make_unique<PlanOf>(spec, static_cast<EmulatedSums>(i));
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat(choice, " is no algorithm of the emulation"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        choice, " is no algorithm of the emulation; ", kKeepsChoices));
   }
   absl::StatusOr<Plans> Candidates(const Spec& spec) {
     Plans plans;

@@ -40,13 +40,14 @@ absl::Status MatmulSpec::Check() const {
   };
   for (std::int64_t extent : {rows, cols, depth}) {
     if (extent < 1 || extent > kExtentMax) {
-      return refuse("an extent is not in [1, 2^31)");
+      return refuse("extents must be in [1, 2^31)");
     }
   }
   TROUPE_RETURN_IF_ERROR(CheckDTypes(Key(), dtype, out_dtype));
   if (accumulate && epilogue != Epilogue::kNone &&
       epilogue != Epilogue::kRowSums) {
-    return refuse("this epilogue does not add to what is there");
+    return refuse(
+        "accumulate must be without an epilogue, or with that of row sums");
   }
   if (has_aux() && cols % 8 != 0) {
     return refuse("with an aux, cols must be a multiple of 8");

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/kernels/cuda/libraries/attention_plans.h"
 
@@ -15,7 +16,10 @@ class NoPlans final : public AttentionPlans {
   absl::StatusOr<AttentionPlan*> Get(const AttentionSpec& spec,
                                      cudaStream_t) override {
     TROUPE_RETURN_IF_ERROR(spec.Check());
-    return absl::UnimplementedError("built without cuDNN's frontend");
+    return absl::UnimplementedError(
+        absl::StrCat(spec.Key(),
+                     ": this build has no cuDNN frontend; build with it to use "
+                     "cuDNN's attention"));
   }
 };
 

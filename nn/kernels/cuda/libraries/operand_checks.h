@@ -30,11 +30,11 @@ inline absl::Status CheckDTypes(absl::string_view key, DType dtype,
                                 DType out_dtype) {
   if (dtype != DType::kF32 && dtype != DType::kBF16 && dtype != DType::kF16) {
     return absl::InvalidArgumentError(
-        absl::StrCat(key, ": operands are f32, bf16 or f16"));
+        absl::StrCat(key, ": operands must be f32, bf16 or f16"));
   }
   if (out_dtype != DType::kF32 && out_dtype != dtype) {
     return absl::InvalidArgumentError(absl::StrCat(
-        key, ": the result is f32 or has the dtype of the operands"));
+        key, ": the result must be f32 or have the dtype of the operands"));
   }
   return absl::OkStatus();
 }
@@ -51,12 +51,12 @@ inline absl::Status CheckPointers(
     if (!p.needed) continue;
     if (p.data == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat(key, ": operand ", p.name, " is missing"));
+          absl::StrCat(key, ": operand ", p.name, " is missing; pass it"));
     }
     if (reinterpret_cast<std::uintptr_t>(p.data) % kOperandAlignmentBytes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(key, ": operand ", p.name, " is not aligned to ",
-                       kOperandAlignmentBytes, " bytes"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          key, ": operand ", p.name, " is not aligned to ",
+          kOperandAlignmentBytes, " bytes; copy it to a tensor of its own"));
     }
   }
   return absl::OkStatus();

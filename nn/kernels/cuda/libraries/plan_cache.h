@@ -99,7 +99,9 @@ class PlanCache {
                             library_.Candidates(spec));
     if (candidates.empty()) {
       return absl::UnimplementedError(
-          absl::StrCat(key, ": the library has no algorithm for it"));
+          absl::StrCat(key,
+                       ": the library has no algorithm for it; use another "
+                       "dtype, or update the library"));
     }
     TROUPE_ASSIGN_OR_RETURN(const bool capturing, library_.IsCapturing(stream));
     const std::string refused = recorded.value_or("");
@@ -120,7 +122,9 @@ class PlanCache {
     const int best = FastestCandidate(*times);
     if (best < 0) {
       return absl::UnimplementedError(
-          absl::StrCat(key, ": every algorithm of the library failed"));
+          absl::StrCat(key,
+                       ": every algorithm of the library failed; use another "
+                       "dtype, or update the library"));
     }
     return Agreed(spec, key, std::move(candidates), best, Origin::kMeasured,
                   refused);

@@ -31,8 +31,8 @@ TEST(CudaDeviceTest, RefusesAGpuThatIsNotThere) {
   const absl::Status status = CudaDevice::Open(2).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(status.message(),
-            "there is no cuda:2: this process sees 2 GPUs; "
-            "CUDA_VISIBLE_DEVICES chooses which it sees");
+            "there is no cuda:2: this process sees 2 GPUs; set "
+            "CUDA_VISIBLE_DEVICES to choose which it sees");
 }
 
 TEST(CudaDeviceTest, WorkOfOneQueueIsInOrder) {
