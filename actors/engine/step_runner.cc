@@ -74,43 +74,33 @@ absl::StatusOr<std::unique_ptr<StepRunner>> StepRunner::Create(
 
 StepRunner::StepRunner(const Setup& setup, StrandWait* wait)
     : setup_(setup),
-      wait_(wait),
-      trace_(setup.spec->trace, setup.rank, setup.plan->StagesOf(setup.rank),
-             setup.plan->mesh.CoordsOf(setup.rank).dp) {}
-
-StepRunner::~StepRunner() {
-  if (device_ != nullptr) device_->UseRanges({});
-}
+      parts_(setup_, wait,
+             StepTrace(setup.spec->trace, setup.rank,
+                       setup.plan->StagesOf(setup.rank),
+                       setup.plan->mesh.CoordsOf(setup.rank).dp)) {}
 
 absl::Status StepRunner::Init(Host* host) {
-  TROUPE_ASSIGN_OR_RETURN(
-      device_, RankDevice::Open(
-                   {setup_.spec, setup_.local_rank, setup_.groups, &wait_}));
-  trace_.WatchMemory(&kernels().allocator());
-  events_.emplace(kernels(), device_->update_queue());
-  const pipeline::RankPlan& plan = setup_.plan->RankPlanOf(setup_.rank);
-  reducer_.emplace(Reducer::Options{setup_.groups, plan.reduce_inline}, host,
-                   &wait_);
-  StepPosition& position =
-      setup_.position == nullptr ? own_position_ : *setup_.position;
-  parts_.emplace(EngineParts{setup_, *host, wait_, position, *device_, chunks_,
-                             parameters_, *events_, *reducer_, outputs_,
-                             OverlapsSteps(setup_, *device_)});
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<RankDevice> device,
+                          RankDevice::Open({setup_.spec, setup_.local_rank,
+                                            setup_.groups, parts_.wait()}));
+  const bool overlaps_steps = OverlapsSteps(setup_, *device);
+  parts_.Open(std::move(device), host, overlaps_steps);
   TROUPE_RETURN_IF_ERROR(MakeLosses());
-  inbox_.emplace(*parts_);
+  const pipeline::RankPlan& plan = setup_.plan->RankPlanOf(setup_.rank);
   dispatcher_.emplace(Dispatcher::Options{TrainTableOf(setup_), plan.evaluate,
                                           BucketsOf(*setup_.plan, setup_.rank)},
-                      *parts_, MakeActions(*parts_), *inbox_, *losses_, trace_);
+                      *parts_, MakeActions(*parts_), parts_.inbox(), *losses_,
+                      parts_.trace());
   TROUPE_RETURN_IF_ERROR(MakeChunks());
   if (RecordsSteps(*parts_, *dispatcher_)) {
-    recorder_.emplace(*parts_, *dispatcher_, trace_);
+    recorder_.emplace(*parts_, *dispatcher_, parts_.trace());
   }
   return absl::OkStatus();
 }
 
 absl::Status StepRunner::MakeLosses() {
   const pipeline::Plan& plan = *setup_.plan;
-  const nn::Queue queue = device_->update_queue();
+  const nn::Queue queue = parts_->device.update_queue();
   if (plan.dynamic_loss_scale.has_value()) {
     TROUPE_CHECK(plan.update_needs_all_buckets,
                  "a dynamic loss scale needs what all gradients are like");
@@ -147,26 +137,21 @@ absl::Status StepRunner::MakeChunks() {
     chunk.stage = stage;
     chunk.chunk = chunk_count();
     chunk.replica = plan.mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
-    chunk.kernels = device_->shared_kernels();
-    chunk.trace = &trace_;
-    chunk.axes = device_->axes();
+    chunk.kernels = parts_->device.shared_kernels();
+    chunk.trace = &parts_.trace();
+    chunk.axes = parts_->device.axes();
     chunk.start_threads = setup_.start_threads;
     chunk.grad_allocator = setup_.grad_allocator;
     chunk.scalars = losses_->first().scalars();
     if (plan.dynamic_loss_scale) chunk.loss_seed = scaler_->seed();
-    chunk.update_queue = events_->update_queue();
+    chunk.update_queue = parts_->events.update_queue();
     chunk.gated =
         parts_->overlaps_steps || chunk.update_queue != nn::Queue::kCompute;
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
                             Chunk::Create(chunk, dispatcher_->listener()));
-    parameters_.push_back(&made->parameters());
-    chunks_.push_back(std::move(made));
-    events_->AddChunk(
-        static_cast<int>(setup_.plan->stages[stage].buckets.size()));
+    parts_.Add(std::move(made));
   }
-  std::vector<nn::Tensor> reduced;
-  for (const auto& chunk : chunks_) chunk->parameters().AddReduced(reduced);
-  device_->UseRanges(reduced);
+  parts_.RegisterRanges();
   return absl::OkStatus();
 }
 
@@ -180,8 +165,8 @@ absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
 }
 
 absl::Status StepRunner::WithHolders(const absl::Status& exhausted) const {
-  MemoryHolders holders(device_->kernels().allocator().stats().bytes_in_use);
-  for (const auto& chunk : chunks_) chunk->AddTo(holders);
+  MemoryHolders holders(parts_->kernels().allocator().stats().bytes_in_use);
+  for (const auto& chunk : parts_->chunks) chunk->AddTo(holders);
   return absl::ResourceExhaustedError(absl::StrCat(
       exhausted.message(), ". The rank's memory: ", holders.ToString(),
       "; make micro-batches smaller, or recompute modules in backward"));

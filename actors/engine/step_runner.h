@@ -14,8 +14,8 @@
 // arrive or collectives end. Meanwhile, from another stack of the same thread,
 // its owner calls CollectiveDone() and Deliver().
 //
-// This class makes the parts and is their facade. The Dispatcher (dispatcher.h)
-// starts an action when the rows of pipeline/action_rules.h allow it; a
+// This class is the facade of the parts (owned_parts.h). The Dispatcher starts
+// an action (dispatcher.h) when the rows of pipeline/action_rules.h allow it; a
 // StepAction for each kind (actions/) runs it; a Chunk computes (chunk.h), a
 // Reducer runs collectives (reducer.h), BucketEvents order the queues of a
 // device (bucket_events.h), a StepRecorder records steps if the device has
@@ -40,26 +40,16 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/chunk.h"
-#include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/loss_scaler.h"
-#include "actors/chunks/step_trace.h"
 #include "actors/chunks/step_types.h"
-#include "actors/engine/bucket_events.h"
 #include "actors/engine/dispatcher.h"
 #include "actors/engine/engine_parts.h"
-#include "actors/engine/inbox.h"
-#include "actors/engine/predicted_outputs.h"
-#include "actors/engine/quiet_wait.h"
-#include "actors/engine/rank_device.h"
+#include "actors/engine/owned_parts.h"
 #include "actors/engine/recording/step_recorder.h"
-#include "actors/engine/reducer.h"
 #include "actors/engine/step_in_flight.h"
-#include "actors/engine/step_position.h"
 #include "actors/engine/strand_wait.h"
 #include "base/event.h"
 #include "nn/arena/parameter_arena.h"
@@ -77,7 +67,6 @@ class StepRunner {
   static absl::StatusOr<std::unique_ptr<StepRunner>> Create(const Setup& setup,
                                                             Host* host,
                                                             StrandWait* wait);
-  ~StepRunner();
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;
 
@@ -106,7 +95,7 @@ class StepRunner {
   //   kInvalidArgument: this rank's step does not receive this tensor, or has
   //   received it already.
   absl::Status Deliver(const Transfer& transfer) {
-    return inbox_->Deliver(transfer, *dispatcher_);
+    return parts_.inbox().Deliver(transfer, *dispatcher_);
   }
 
   // Returns the next losses, the same as StepLoss::Take(), in the order of
@@ -114,8 +103,8 @@ class StepRunner {
   absl::StatusOr<std::optional<LossBits>> TakeLoss() { return losses_->Take(); }
   // Returns the model's output of a prediction, in host memory, on the rank of
   // the model's last chunk. Call it after TakeLoss() of the prediction.
-  nn::Tensor TakeOutput() { return outputs_.Take(); }
-  bool has_outputs() const { return chunks_.back()->is_last(); }
+  nn::Tensor TakeOutput() { return parts_->outputs.Take(); }
+  bool has_outputs() const { return parts_->chunks.back()->is_last(); }
   std::int64_t step() const { return dispatcher_->present().step; }
   StepKind kind() const { return dispatcher_->present().kind; }
   // Returns the actions that have not ended, for errors of a stalled step.
@@ -130,16 +119,16 @@ class StepRunner {
                                                const SnapshotParts& made = {});
   absl::Status Restore(const Checkpoint& checkpoint);
 
-  int chunk_count() const { return static_cast<int>(chunks_.size()); }
+  int chunk_count() const { return static_cast<int>(parts_->chunks.size()); }
   const nn::ParameterArena& arena(int chunk = 0) const {
-    return chunks_[chunk]->arena();
+    return parts_->chunks[chunk]->arena();
   }
-  nn::Kernels& kernels() { return device_->kernels(); }
+  nn::Kernels& kernels() { return parts_->kernels(); }
   // Whether collectives run on the device (RankDevice::reduces_on_device()).
-  bool reduces_on_device() const { return device_->reduces_on_device(); }
+  bool reduces_on_device() const { return parts_->device.reduces_on_device(); }
   // Whether a step is being recorded. The owner must then call CollectiveDone()
   // within each Launch().
-  bool recording() const { return wait_.quiet(); }
+  bool recording() const { return parts_->wait.quiet(); }
 
  private:
   StepRunner(const Setup& setup, StrandWait* wait);
@@ -150,19 +139,9 @@ class StepRunner {
   absl::Status WithHolders(const absl::Status& exhausted) const;
 
   const Setup setup_;
-  StepPosition own_position_;
-  QuietWait wait_;
-  StepTrace trace_;  // trace of the present step
-  std::unique_ptr<RankDevice> device_;
+  OwnedParts parts_;
   std::unique_ptr<LossScaler> scaler_;  // null if no step may be skipped
   std::optional<StepLosses> losses_;
-  std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::vector<ChunkParameters*> parameters_;  // indexed by chunk
-  std::optional<BucketEvents> events_;
-  std::optional<Reducer> reducer_;
-  PredictedOutputs outputs_;
-  std::optional<EngineParts> parts_;
-  std::optional<Inbox> inbox_;
   std::optional<Dispatcher> dispatcher_;
   std::optional<StepRecorder> recorder_;  // none if steps are not recorded
 };

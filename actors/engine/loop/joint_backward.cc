@@ -40,10 +40,13 @@ absl::Status JointBackward::Run(const LoopBackward& backward) {
   for (const BackwardModel& model : models_) {
     TROUPE_RETURN_IF_ERROR(model.engine->AwaitGradients());
   }
-  for (const BackwardModel& model : models_) model.engine->busy_ = true;
-  const absl::Cleanup ended = [this] {
-    for (const BackwardModel& model : models_) model.engine->busy_ = false;
+  const auto set_busy = [this](bool busy) {
+    for (const BackwardModel& model : models_) {
+      model.engine->state_.set_busy(busy);
+    }
   };
+  set_busy(true);
+  const absl::Cleanup ended = [&set_busy] { set_busy(false); };
   std::deque<TraceScope> scopes;
   for (const BackwardModel& model : models_) {
     LoopBackward own = backward;
@@ -74,7 +77,8 @@ absl::Status JointBackward::RunPieces(nn::BackwardPass& pass) {
     for (const BackwardModel& model : models_) {
       LoopEngine& engine = *model.engine;
       TROUPE_RETURN_IF_ERROR(engine.ledger_->status());
-      engine.wait_.TakeNews(/*expected=*/engine.reducer_->in_flight() > 0);
+      engine.parts_->wait.TakeNews(
+          /*expected=*/engine.parts_->reducer.in_flight() > 0);
     }
   }
   return absl::OkStatus();

@@ -67,21 +67,17 @@
 #include "absl/status/statusor.h"
 #include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/gradient_ledger.h"
-#include "actors/chunks/loss_scaler.h"
-#include "actors/chunks/static_uses.h"
 #include "actors/chunks/step_trace.h"
 #include "actors/chunks/use_marks.h"
-#include "actors/engine/bucket_events.h"
-#include "actors/engine/dispatcher.h"
 #include "actors/engine/engine_parts.h"
-#include "actors/engine/inbox.h"
+#include "actors/engine/loop/agreed_uses.h"
 #include "actors/engine/loop/bucket_hook.h"
 #include "actors/engine/loop/launch_order.h"
-#include "actors/engine/predicted_outputs.h"
-#include "actors/engine/quiet_wait.h"
-#include "actors/engine/rank_device.h"
-#include "actors/engine/reducer.h"
-#include "actors/engine/step_in_flight.h"
+#include "actors/engine/loop/loop_dispatcher.h"
+#include "actors/engine/loop/loop_state.h"
+#include "actors/engine/loop/side_collective.h"
+#include "actors/engine/owned_parts.h"
+#include "actors/engine/rank_groups.h"
 #include "actors/engine/step_position.h"
 #include "actors/engine/strand_wait.h"
 #include "base/event.h"
@@ -142,7 +138,6 @@ class LoopEngine : private GradientLedger::Listener {
   static absl::StatusOr<std::unique_ptr<LoopEngine>> Create(const Setup& setup,
                                                             EngineHost* host,
                                                             StrandWait* wait);
-  ~LoopEngine() override;
   LoopEngine(const LoopEngine&) = delete;
   LoopEngine& operator=(const LoopEngine&) = delete;
 
@@ -201,18 +196,18 @@ class LoopEngine : private GradientLedger::Listener {
                                 const absl::Status& why) const;
 
   // Returns the number of calls of Step() so far.
-  std::int64_t step() const { return step_; }
+  std::int64_t step() const { return state_.step(); }
   bool exact_mean() const { return setup_.exact_mean; }
   // Returns the buckets in the order in which backwards reduce them.
   std::vector<int> launch_order() const;
   const pipeline::Plan& plan() const { return plan_; }
-  ChunkParameters& parameters() { return *parameters_; }
-  const ChunkParameters& parameters() const { return *parameters_; }
+  ChunkParameters& parameters() { return *parts_->parameters[0]; }
+  const ChunkParameters& parameters() const { return *parts_->parameters[0]; }
   // Marks of the parameters that have gradients, for a program that averages
   // gradients itself: it adds up the marks, too.
-  UseMarks& uses() { return *uses_; }
-  nn::Kernels& kernels() { return device_->kernels(); }
-  bool reduces_on_device() const { return device_->reduces_on_device(); }
+  UseMarks& uses() { return uses_->marks(); }
+  nn::Kernels& kernels() { return parts_->kernels(); }
+  bool reduces_on_device() const { return parts_->device.reduces_on_device(); }
   // Returns the actions that have not ended, for errors of a stalled loop.
   std::string Unfinished() const;
 
@@ -222,21 +217,20 @@ class LoopEngine : private GradientLedger::Listener {
   LoopEngine(const Setup& setup, StrandWait* wait);
   absl::Status Init(EngineHost* host);
   absl::Status MakeParameters();
-  // Returns the table of a step, in the present order.
-  pipeline::StepTable Table() const;
-  // Makes losses and dispatcher, for the optimizer that there is.
+  // Makes the dispatcher, for the optimizer and the hook that there are.
   absl::Status MakeDispatcher();
+  Dispatcher& dispatcher() { return dispatcher_->get(); }
+  const Dispatcher& dispatcher() const { return dispatcher_->get(); }
+  // Whether a backward has run since the last ZeroGrad() or Step().
+  bool under_way() const { return dispatcher().present().under_way; }
 
   // GradientLedger::Listener:
   void BucketReady(int chunk, int bucket) override;
   void BucketReleased(int chunk, int bucket) override;
 
-  // Refuses a backward that the updates of another one forbid.
-  absl::Status CheckStepInBackward(bool synced) const;
-  // Refuses a call from inside of the hook, or, while another call is under
-  // way, from inside of another model's.
-  absl::Status CheckOutsideHooks() const;
-  absl::Status CheckBackward(const LoopBackward& backward, bool synced) const;
+  absl::Status CheckBackward(const LoopBackward& backward, bool synced) const {
+    return state_.CheckBackward(!backward.seed.defined(), synced);
+  }
   // Begins the pass of a backward that may be begun and may use other models'
   // parameters, too; and the action in the trace, in `scopes`.
   absl::Status BeginBackward(const LoopBackward& backward,
@@ -247,55 +241,26 @@ class LoopEngine : private GradientLedger::Listener {
   // the broadcast of the next one, if that is due.
   absl::Status AgreeOnOrder(int leader);
   absl::Status StartReductions();
-  // Starts the sum of the marks of used parameters.
-  absl::Status ReduceUses();
-  // Waits for that, and for the broadcast of an order.
-  absl::Status AwaitUses();
-  // Lets the step's updates leave out what no rank has used.
-  absl::Status LeaveOutUnused();
+  // Waits for the sum of the marks of used parameters, and for the broadcast of
+  // an order.
+  absl::Status AwaitAgreements();
   // Ends a step that has left out parameters.
   absl::Status CountLeftOut(const StepLoss& loss);
 
   const Setup setup_;
   pipeline::Plan plan_;
   const RankGroups no_groups_;
-  StepPosition own_position_;
-  QuietWait wait_;
-  StepTrace trace_;
   EngineSetup engine_setup_;
-  std::unique_ptr<RankDevice> device_;
-  std::unique_ptr<ChunkParameters> parameters_;
-  std::vector<ChunkParameters*> parameters_by_chunk_;  // one chunk: all
-  std::vector<std::unique_ptr<Chunk>> chunks_;         // none
-  std::optional<BucketEvents> events_;
-  std::optional<Reducer> reducer_;
-  PredictedOutputs outputs_;  // none
-  std::optional<EngineParts> parts_;
-  std::unique_ptr<LossScaler> scaler_;  // null if no step may be skipped
-  std::optional<StepLosses> losses_;
-  std::optional<Inbox> inbox_;  // takes nothing: there are no stages
-  std::optional<Dispatcher> dispatcher_;
-  std::unique_ptr<UseMarks> uses_;
+  OwnedParts parts_;
+  LoopState state_;
+  std::unique_ptr<LoopDispatcher> dispatcher_;
+  std::unique_ptr<AgreedUses> uses_;
   std::optional<GradientLedger> ledger_;
-  BucketHook* hook_ = nullptr;          // null: all-reduces
   std::unique_ptr<LaunchOrder> order_;  // null: by number
-  bool steps_in_backward_ = false;
-  // Whether a backward, a step or a wait for gradients is under way, in which
-  // hooks of other engines of the rank may run.
-  bool busy_ = false;
-
-  std::int64_t step_ = 0;
-  int backwards_ = 0;        // number in this step
+  SideCollective order_broadcast_;
   pipeline::Action action_;  // the last backward, for the trace
-  bool reducing_ = false;    // whether a backward of this step was synced
-  bool synced_ = false;      // whether the last one was
-  // State of the sum of marks: to be started, once all buckets' reductions have
-  // been; started and not ended.
-  bool uses_due_ = false, uses_in_flight_ = false;
-  bool order_in_flight_ = false;  // whether an order is being broadcast
   // Whether the step's backward updates, and so all trained parameters.
   bool updating_ = false;
-  std::optional<StaticUses> static_unused_;  // unset without static_graph
 };
 
 }  // namespace troupe::actors

@@ -84,6 +84,28 @@ extern const nn::Tensor loss;
 extern const double count;
 }  // namespace joint_backward_h
 
+namespace agreed_uses_h {
+extern ChunkParameters parameters;
+extern nn::Kernels& kernels;
+extern Reducer reducer;
+extern const std::int64_t step;
+absl::Status Await(const AgreedUses& uses);
+}  // namespace agreed_uses_h
+
+namespace loop_dispatcher_h {
+extern OwnedParts parts;
+}
+
+namespace loop_state_h {
+extern const nn::Optimizer* const optimizer;
+}
+
+namespace side_collective_h {
+extern const comm::Event ready;
+extern const std::int64_t step;
+extern Reducer reducer;
+}  // namespace side_collective_h
+
 namespace loop_engine_h {
 extern const pipeline::Plan plan;
 extern const std::unique_ptr<nn::Module> model;
@@ -132,6 +154,17 @@ extern nn::Kernels& kernels;
 extern StrandFiber fiber;
 extern Chunk::Setup chunk;
 }  // namespace layer_collectives_h
+
+namespace owned_parts_h {
+extern const EngineSetup setup;
+extern StrandWait* const wait;
+extern TraceSink* const sink;
+extern std::unique_ptr<RankDevice> device;
+extern EngineHost* const host;
+extern const Dispatcher::Options options;
+extern StepLosses losses;
+extern std::unique_ptr<Chunk> chunk;
+}  // namespace owned_parts_h
 
 namespace predicted_outputs_h {
 extern PredictedOutputs outputs;

@@ -1,0 +1,60 @@
+#include "actors/engine/loop/agreed_uses.h"
+
+#include <vector>
+
+#include "base/check.h"
+#include "comm/communicator.h"
+#include "nn/autograd/parameter.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::actors {
+
+absl::StatusOr<std::unique_ptr<AgreedUses>> AgreedUses::Create(
+    const Options& options, ChunkParameters& parameters, nn::Kernels& kernels) {
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<UseMarks> marks,
+                          UseMarks::Create(parameters, kernels));
+  return std::unique_ptr<AgreedUses>(
+      new AgreedUses(options, parameters, std::move(marks)));
+}
+
+AgreedUses::AgreedUses(const Options& options, ChunkParameters& parameters,
+                       std::unique_ptr<UseMarks> marks)
+    : options_(options),
+      parameters_(parameters),
+      marks_(std::move(marks)),
+      sum_(/*action=*/-1, "marks of used parameters") {}
+
+absl::Status AgreedUses::StartSum(std::int64_t step, Reducer& reducer) {
+  due_ = false;
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor marks, marks_->Publish());
+  return sum_.Start(comm::AllReduce(comm::ReduceOp::kSum, std::move(marks)),
+                    marks_->ready(), step, reducer);
+}
+
+void AgreedUses::EndSum(const base::Event& done, Reducer& reducer) {
+  sum_.End(reducer);
+  marks_->NoteSummed(done);
+}
+
+absl::Status AgreedUses::LeaveOut(std::int64_t step,
+                                  absl::FunctionRef<absl::Status()> await) {
+  const std::vector<nn::Parameter*> here = marks_->UnusedHere();
+  if (static_.has_value()) {
+    if (!marks_->closed()) {
+      TROUPE_RETURN_IF_ERROR(static_->Check(here, step));
+    }
+    parameters_.LeaveOut(static_->anywhere);
+    return absl::OkStatus();
+  }
+  std::vector<nn::Parameter*> unused = marks_->Unused();
+  if (!unused.empty() && options_.ranks > 1) {
+    TROUPE_RETURN_IF_ERROR(await());
+    TROUPE_RETURN_IF_ERROR(marks_->TakeSum());
+    unused = marks_->Unused();
+  }
+  if (options_.static_graph) static_ = StaticUses{here, unused};
+  parameters_.LeaveOut(unused);
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::actors
