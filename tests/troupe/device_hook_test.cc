@@ -3,17 +3,15 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "actors/setup/group_makers.h"
-#include "base/check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/base/seeds.h"
-#include "tests/comm/wrapped_communicator.h"
+#include "tests/comm/unordered_communicators.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 #include "tests/troupe/device_ranks.h"
 #include "tests/troupe/digits_loop.h"
@@ -122,28 +120,6 @@ TEST(DeviceHookTest, TheHostOfAHookReadsNoGradients) {
 
 // --- Planted bugs ---
 
-// A bug: collectives do not wait for what they read.
-class TooEarly : public comm::WrappedCommunicator {
- public:
-  using WrappedCommunicator::WrappedCommunicator;
-  absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
-                                    comm::Event) override {
-    return inner().Start(collective, comm::Event());
-  }
-};
-
-// A bug: collectives report their end too early.
-class DoneAtOnce : public comm::WrappedCommunicator {
- public:
-  using WrappedCommunicator::WrappedCommunicator;
-  absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
-                                    comm::Event after) override {
-    TROUPE_RETURN_IF_ERROR(
-        inner().Start(collective, std::move(after)).status());
-    return comm::Event();
-  }
-};
-
 // Returns the first seed that reveals the bug.
 template <typename Bug>
 std::uint64_t FirstSeedThatFinds() {
@@ -155,9 +131,7 @@ std::uint64_t FirstSeedThatFinds() {
     ProgramSimulation simulation = {seed};
     simulation.make_group =
         [device = options.device](const comm::LocalGroupOptions& group) {
-          comm::Group made = actors::GroupsOn(device)(group);
-          for (auto& rank : made) rank = std::make_unique<Bug>(std::move(rank));
-          return made;
+          return comm::WithBug<Bug>(actors::GroupsOn(device)(group));
         };
     const SimulatedRun simulated =
         Simulate(DigitsLoop(Rule::kSgd, &run), options, simulation);
@@ -167,11 +141,11 @@ std::uint64_t FirstSeedThatFinds() {
 }
 
 TEST(DeviceHookTest, FindsACollectiveThatDoesNotWait) {
-  EXPECT_LT(FirstSeedThatFinds<TooEarly>(), 50u);
+  EXPECT_LT(FirstSeedThatFinds<comm::TooEarly>(), 50u);
 }
 
 TEST(DeviceHookTest, FindsAReaderThatDoesNotWait) {
-  EXPECT_LT(FirstSeedThatFinds<DoneAtOnce>(), 50u);
+  EXPECT_LT(FirstSeedThatFinds<comm::DoneAtOnce>(), 50u);
 }
 
 }  // namespace

@@ -48,6 +48,11 @@ class Leader {
     }
     return changes;
   }
+  // Expects that of `times` such backwards the last one alone changes it.
+  void ExpectChangeAtLast(int times, const std::vector<int>& complete) {
+    EXPECT_EQ(Run(times - 1, complete), 0);
+    EXPECT_EQ(Run(1, complete), 1);
+  }
   const std::vector<int>& order() const { return order_->order(); }
 
  private:
@@ -57,9 +62,8 @@ class Leader {
 
 TEST(LaunchOrderTest, FollowsWhatTwentyBackwardsHaveCompleted) {
   Leader leader(3);
-  EXPECT_EQ(leader.Run(21, {2, 0, 1}), 0);
   EXPECT_THAT(leader.order(), ElementsAre(0, 1, 2));
-  EXPECT_EQ(leader.Run(1, {2, 0, 1}), 1);
+  leader.ExpectChangeAtLast(22, {2, 0, 1});
   EXPECT_THAT(leader.order(), ElementsAre(2, 0, 1));
   EXPECT_EQ(leader.Run(100, {2, 0, 1}), 0);
 }
@@ -68,8 +72,7 @@ TEST(LaunchOrderTest, FollowsWhatTwentyBackwardsHaveCompleted) {
 TEST(LaunchOrderTest, FollowsAgain) {
   Leader leader(3);
   EXPECT_EQ(leader.Run(29, {2, 0, 1}), 1);
-  EXPECT_EQ(leader.Run(32, {1, 2, 0}), 0);
-  EXPECT_EQ(leader.Run(1, {1, 2, 0}), 1);
+  leader.ExpectChangeAtLast(33, {1, 2, 0});
   EXPECT_THAT(leader.order(), ElementsAre(1, 2, 0));
 }
 
@@ -102,8 +105,7 @@ TEST(LaunchOrderTest, ABackwardThatIsNotObservedTellsNothing) {
   Leader leader(2);
   EXPECT_EQ(leader.Run(15, {1, 0}), 0);
   EXPECT_EQ(leader.Run(20, {0, 1}, /*counts=*/false), 0);
-  EXPECT_EQ(leader.Run(6, {1, 0}), 0);
-  EXPECT_EQ(leader.Run(1, {1, 0}), 1);
+  leader.ExpectChangeAtLast(7, {1, 0});
   EXPECT_THAT(leader.order(), ElementsAre(1, 0));
 }
 

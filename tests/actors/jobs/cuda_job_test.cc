@@ -4,9 +4,7 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/types/span.h"
 #include "actors/job.h"
@@ -15,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/actors/emulated_job.h"
 #include "tests/base/seeds.h"
-#include "tests/comm/wrapped_communicator.h"
+#include "tests/comm/unordered_communicators.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::actors {
@@ -133,28 +131,6 @@ TEST(CudaJobTest, AsksNothingOfTheDriverInSteadyState) {
 
 // --- Planted bugs ---
 
-// A bug: reductions do not wait for the gradients that they add up.
-class TooEarly : public comm::WrappedCommunicator {
- public:
-  using WrappedCommunicator::WrappedCommunicator;
-  absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
-                                    comm::Event) override {
-    return inner().Start(collective, comm::Event());
-  }
-};
-
-// A bug: reductions report their end too early.
-class DoneAtOnce : public comm::WrappedCommunicator {
- public:
-  using WrappedCommunicator::WrappedCommunicator;
-  absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
-                                    comm::Event after) override {
-    TROUPE_RETURN_IF_ERROR(
-        inner().Start(collective, std::move(after)).status());
-    return comm::Event();
-  }
-};
-
 // Returns the first seed that reveals the bug.
 template <typename Bug>
 std::uint64_t FirstSeedThatFinds() {
@@ -163,10 +139,7 @@ std::uint64_t FirstSeedThatFinds() {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const EmulatedOutcome outcome =
         SimulatedOnGpus(spec, seed, [](const comm::LocalGroupOptions& options) {
-          comm::Group group = comm::MakeDeviceGroup(options);
-          for (auto& rank : group)
-            rank = std::make_unique<Bug>(std::move(rank));
-          return group;
+          return comm::WithBug<Bug>(comm::MakeDeviceGroup(options));
         });
     if (!(outcome == want)) return seed;
   }
@@ -174,11 +147,11 @@ std::uint64_t FirstSeedThatFinds() {
 }
 
 TEST(CudaJobTest, FindsAReductionThatDoesNotWait) {
-  EXPECT_LT(FirstSeedThatFinds<TooEarly>(), 50u);
+  EXPECT_LT(FirstSeedThatFinds<comm::TooEarly>(), 50u);
 }
 
 TEST(CudaJobTest, FindsAnUpdateThatDoesNotWait) {
-  EXPECT_LT(FirstSeedThatFinds<DoneAtOnce>(), 50u);
+  EXPECT_LT(FirstSeedThatFinds<comm::DoneAtOnce>(), 50u);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/skip_models.h"
 #include "tests/actors/test_job.h"
-#include "tests/comm/wrapped_communicator.h"
+#include "tests/comm/unordered_communicators.h"
 
 namespace troupe::actors {
 namespace {
@@ -87,28 +87,6 @@ TEST(QueuedJobTest, StagesThatShareAMatrixHaveTheBitsOfTheCpu) {
   ExpectTheBitsOfTheCpu(TiedJob(/*dp=*/1, "zb_v", {2, 3, 4}), /*seeds=*/20);
 }
 
-// A bug: reductions do not wait for the gradients that they add up.
-class TooEarly : public comm::WrappedCommunicator {
- public:
-  using WrappedCommunicator::WrappedCommunicator;
-  absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
-                                    comm::Event) override {
-    return inner().Start(collective, comm::Event());
-  }
-};
-
-// A bug: reductions report their end too early.
-class DoneAtOnce : public TooEarly {
- public:
-  using TooEarly::TooEarly;
-  absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
-                                    comm::Event after) override {
-    TROUPE_RETURN_IF_ERROR(
-        TooEarly::Start(collective, std::move(after)).status());
-    return comm::Event();
-  }
-};
-
 // Returns the first seed that reveals the bug.
 template <typename Bug>
 std::uint64_t FirstSeedThatFinds() {
@@ -124,11 +102,11 @@ std::uint64_t FirstSeedThatFinds() {
 }
 
 TEST(QueuedJobTest, FindsAReductionThatDoesNotWait) {
-  EXPECT_LT(FirstSeedThatFinds<TooEarly>(), 200u);
+  EXPECT_LT(FirstSeedThatFinds<comm::TooEarly>(), 200u);
 }
 
 TEST(QueuedJobTest, FindsAnUpdateThatDoesNotWait) {
-  EXPECT_LT(FirstSeedThatFinds<DoneAtOnce>(), 200u);
+  EXPECT_LT(FirstSeedThatFinds<comm::DoneAtOnce>(), 200u);
 }
 
 // A job resumes on the CPU from a checkpoint of a device, and vice versa.

@@ -58,6 +58,18 @@ void Copy(const DDP& ddp, std::vector<float>& values) {
   }
 }
 
+// Trains for `steps` steps, each of so many backwards.
+void TrainSteps(Rank& rank, DDP& ddp, Sgd& sgd, int steps, int backwards = 1) {
+  for (int step = 0; step < steps; ++step) {
+    sgd.ZeroGrad();
+    for (int i = 0; i < backwards; ++i) {
+      nn::MeanSquaredError(ddp(rank.Randn({4, 4})), rank.Randn({4, 2}))
+          .Backward();
+    }
+    sgd.Step();
+  }
+}
+
 // The plain way has no hook.
 void TrainWithHook(Rank& rank, bool plain, std::vector<float>& values) {
   auto model = rank.Make<Branches>();
@@ -65,12 +77,7 @@ void TrainWithHook(Rank& rank, bool plain, std::vector<float>& values) {
   DDP ddp(model, SmallBuckets());
   if (!plain) ddp.RegisterCommHook(AllReduceHook);
   Sgd sgd(ddp, {/*lr=*/0.1});
-  for (int step = 0; step < 2; ++step) {
-    sgd.ZeroGrad();
-    nn::MeanSquaredError(ddp(rank.Randn({4, 4})), rank.Randn({4, 2}))
-        .Backward();
-    sgd.Step();
-  }
+  TrainSteps(rank, ddp, sgd, /*steps=*/2);
   Copy(ddp, values);
 }
 
@@ -81,12 +88,7 @@ void TrainLong(Rank& rank, bool plain, std::vector<float>& values) {
   DDP ddp(model, SmallBuckets());
   if (plain) ddp.RegisterCommHook(AllReduceHook);
   Sgd sgd(ddp, {/*lr=*/0.01});
-  for (int step = 0; step < 23; ++step) {
-    sgd.ZeroGrad();
-    nn::MeanSquaredError(ddp(rank.Randn({4, 4})), rank.Randn({4, 2}))
-        .Backward();
-    sgd.Step();
-  }
+  TrainSteps(rank, ddp, sgd, /*steps=*/23);
   Copy(ddp, values);
 }
 
@@ -96,12 +98,7 @@ void TrainInBackward(Rank& rank, bool plain, std::vector<float>& values) {
   DDP ddp(model, SmallBuckets());
   Sgd sgd(ddp, {/*lr=*/0.1});
   if (!plain) ddp.StepInBackward(sgd);
-  for (int step = 0; step < 2; ++step) {
-    sgd.ZeroGrad();
-    nn::MeanSquaredError(ddp(rank.Randn({4, 4})), rank.Randn({4, 2}))
-        .Backward();
-    sgd.Step();
-  }
+  TrainSteps(rank, ddp, sgd, /*steps=*/2);
   Copy(ddp, values);
 }
 
@@ -116,14 +113,7 @@ void TrainTwice(Rank& rank, bool plain, std::vector<float>& values) {
     });
   }
   Sgd sgd(ddp, {/*lr=*/0.1});
-  for (int step = 0; step < 2; ++step) {
-    sgd.ZeroGrad();
-    for (int part = 0; part < 2; ++part) {
-      nn::MeanSquaredError(ddp(rank.Randn({4, 4})), rank.Randn({4, 2}))
-          .Backward();
-    }
-    sgd.Step();
-  }
+  TrainSteps(rank, ddp, sgd, /*steps=*/2, /*backwards=*/2);
   Copy(ddp, values);
 }
 
