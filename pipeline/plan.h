@@ -183,6 +183,9 @@ struct Plan : PlanChoices {
   // (StagePlan::shares_buffers).
   bool SharesBuffers(int rank) const;
   Placement placement() const;
+  // Returns the number of rounds in which each bucket is reduced: several under
+  // a hook alone. Ranks whose stages have no parameters reduce nothing.
+  int rounds() const;
   // Returns the number of elements in the model's parameters; a parameter that
   // several stages share counts once.
   std::int64_t parameter_elems() const;

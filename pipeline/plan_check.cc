@@ -1,6 +1,5 @@
 // Plan::Check: checks that the parts of a plan fit together.
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -232,12 +231,9 @@ absl::Status CheckTied(const std::vector<int>& buckets,
 }
 
 // All buckets of the plan are reduced in the same number of rounds, and in
-// several only by a hook. Stages without parameters have no buckets.
+// several only by a hook.
 absl::Status CheckRounds(const Plan& plan, const StepTable& table) {
-  int rounds = 1;
-  for (const RankPlan& rank : plan.ranks) {
-    rounds = std::max(rounds, rank.train.rounds());
-  }
+  const int rounds = plan.rounds();
   if (rounds > 1 && plan.hook.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "has reductions of ", rounds, " rounds, but the plan has no hook"));

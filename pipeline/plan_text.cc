@@ -124,6 +124,14 @@ Placement Plan::placement() const {
   return placement;
 }
 
+int Plan::rounds() const {
+  int rounds = 1;
+  for (const RankPlan& rank : ranks) {
+    rounds = std::max(rounds, rank.train.rounds());
+  }
+  return rounds;
+}
+
 std::int64_t Plan::parameter_elems() const {
   std::int64_t sum = 0;
   absl::flat_hash_set<absl::string_view> seen;

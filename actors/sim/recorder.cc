@@ -41,7 +41,7 @@ class Checker {
   explicit Checker(const pipeline::Plan& plan)
       : plan_(plan),
         ties_(pipeline::TiesOf(plan.stages)),
-        rounds_(plan.ranks[0].train.rounds()) {}
+        rounds_(plan.rounds()) {}
 
   absl::Status See(const TraceEvent& event) {
     const bool begin = event.phase == TracePhase::kBegin;

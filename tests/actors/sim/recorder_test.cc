@@ -4,6 +4,7 @@
 #include "actors/sim/recorder.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "actors/hooks/gathered_reduction.h"
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
 #include "tests/actors/sim/small_job.h"
 
 namespace troupe::actors {
@@ -163,6 +167,31 @@ TEST_F(RoundsRecorderTest, ARoundThatIsLeftOut) {
 TEST_F(RoundsRecorderTest, AnUpdateBeforeTheLastRound) {
   MoveBefore(Second(TracePhase::kEnd), Updated(0));
   ExpectBroken("updated before its reduction was there");
+}
+
+// The same of two stages, of which the first has no parameters.
+class LateRoundsRecorderTest : public RecorderTest {
+ protected:
+  LateRoundsRecorderTest()
+      : RecorderTest([] {
+          JobSpec spec = SmallJob({/*ranks=*/2});
+          spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
+          spec.plan.cuts = {1};
+          spec.model = [] {
+            auto model = std::make_unique<nn::Sequential>();
+            model->Append<nn::ReLU>();
+            model->Append<nn::Linear>(4, 2);
+            return model;
+          };
+          spec.hook = GatherIn(nn::DType::kBF16);
+          return spec;
+        }()) {}
+};
+
+TEST_F(LateRoundsRecorderTest, ASoundRunIsSound) {
+  ASSERT_EQ(simulation_.plan().ranks[0].train.rounds(), 1);
+  EXPECT_EQ(simulation_.plan().rounds(), 2);
+  EXPECT_EQ(Verdict(), "");
 }
 
 TEST_F(RecorderTest, ABucketUpdatedBeforeItsReduction) {
