@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/base/seeds.h"
 #include "tests/troupe/ranks.h"
 #include "troupe/ddp.h"
 #include "troupe/simulate.h"
@@ -121,6 +122,7 @@ std::vector<Seen> TrainAll(int ranks, const Way& way, bool one_bucket,
   return seen;
 }
 
+// 1,000 seeds of each: TROUPE_SIM_TIMES=100.
 class LaunchOrderTest : public testing::TestWithParam<Way> {};
 
 TEST_P(LaunchOrderTest, ChangesOnAllRanksAtOnceAndChangesNoBit) {
@@ -145,7 +147,7 @@ TEST_P(LaunchOrderTest, ChangesOnAllRanksAtOnceAndChangesNoBit) {
       }
     };
     check(std::nullopt);
-    for (std::uint64_t seed = 0; seed < 10; ++seed) check(seed);
+    for (const std::uint64_t seed : Seeds(10)) check(seed);
   }
 }
 
@@ -175,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
 void ExpectRuns(const Program& program, int ranks) {
   const absl::Status status = Spawn(program, Ranks(ranks));
   EXPECT_TRUE(status.ok()) << status;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (const std::uint64_t seed : Seeds(20)) {
     ProgramSimulation simulation;
     simulation.seed = seed;
     simulation.message_time_max = absl::Milliseconds(1);
