@@ -29,6 +29,18 @@ grep -qx 'the resumed run has the same losses' out.txt ||
 launched ddp_mnist
 [[ $(cat out.txt) == "$(cat alone.txt)" ]] || die "$(diff out.txt alone.txt)"
 
+# A device that is not there, in this build or on this machine, is an error that
+# names it; GPUs train.
+refused() {
+  code=0
+  "$EXAMPLES/ddp_mnist/ddp_mnist" "--device=$1" >out.txt 2>err.txt || code=$?
+  ((code == 1)) && grep -qF "$2" err.txt
+}
+refused abacus 'no device is called "abacus"; write cpu, reference or cuda' ||
+  die "code $code: $(cat err.txt)"
+refused cuda:99 'cuda:99: this' || die "code $code: $(cat err.txt)"
+refused cuda cuda || ((code == 0)) || die "code $code: $(cat err.txt)"
+
 # The lines of both ranks, without the numbers that launcher and rank put before
 # them.
 losses() { grep -o 'epoch [0-9]*: [0-9.]*' "$1" | sort; }

@@ -94,6 +94,18 @@ class PublicTargetsTest(unittest.TestCase):
                     "tools/lib/BUILD:2: deps of //tools/lib:troupe: drop "
                     "//nn:b, which docs/using.md does not list")
 
+    def test_archive_has_no_code_for_gpus(self):
+        self.expect({
+            "tools/README.md": "",
+            "tools/lib/static_archive.bzl":
+                "static_archive = rule(implementation = None)\n",
+            "tools/lib/BUILD":
+                'load("//tools/lib:static_archive.bzl", "static_archive")\n'
+                'static_archive(name = "troupe", deps = ["//nn:add"])\n',
+            "nn/kernels/cuda/BUILD":
+                'cc_library(name = "cuda", visibility = %s)\n' % PUBLIC,
+            PAGE: TREE[PAGE] + "| GPUs | `@troupe//nn/kernels/cuda` |\n"})
+
     def test_public_header_includes_a_private_one(self):
         self.expect(
             {"nn/add.h": header("nn/add.h", '#include "nn/sub/sub.h"\n'),
