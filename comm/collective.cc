@@ -156,11 +156,13 @@ absl::Status CheckReplicas(const Collective& collective) {
 }
 
 absl::Status CheckMessage(absl::string_view what, int peer,
-                          const nn::Tensor& range, int size) {
-  const char* const why =
-      !HasMemoryHere(range)      ? "its range must have memory here"
-      : peer < 0 || peer >= size ? "no such rank; count them from 0"
-                                 : nullptr;
+                          const nn::Tensor& range, int size, bool hands_over) {
+  const bool has_memory =
+      hands_over ? range.defined() && !range.is_meta() : HasMemoryHere(range);
+  const char* const why = !has_memory ? "its range must have memory here"
+                          : peer < 0 || peer >= size
+                              ? "no such rank; count them from 0"
+                              : nullptr;
   if (why == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(what, " rank ", peer, " of ", size, ": ", why));
@@ -233,13 +235,15 @@ bool IsNoOp(const Collective& collective, int size) {
   return !rule.updates && (range_is_input || !rule.moves_data());
 }
 
-absl::Status CheckSend(int to, const nn::Tensor& data, int size) {
-  return CheckMessage("a send to", to, data, size);
+absl::Status CheckSend(int to, const nn::Tensor& data, int size,
+                       bool hands_over) {
+  return CheckMessage("a send to", to, data, size, hands_over);
 }
 
-absl::Status CheckRecv(int from, const nn::Tensor& into, int size) {
+absl::Status CheckRecv(int from, const nn::Tensor& into, int size,
+                       bool hands_over) {
   return CheckMessage("a receive from", from == kAnySource ? 0 : from, into,
-                      size);
+                      size, hands_over);
 }
 
 }  // namespace troupe::comm

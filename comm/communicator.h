@@ -158,6 +158,9 @@ inline constexpr int kAnySource = -1;
 struct Arrival {
   int source = kAnySource;
   std::int64_t count = 0;  // elements
+  // The sender's tensor, in a group that hands messages over
+  // (Communicator::HandsOver()); otherwise undefined.
+  nn::Tensor data = {};
 };
 
 // A collective or message that a rank has started and that is not complete
@@ -193,9 +196,12 @@ bool IsNoOp(const Collective& collective, int size);
 
 // Return kInvalidArgument if no rank of a group of `size` can send `data` to
 // `to`, or receive into `into` from `from` (which may be kAnySource): the rank
-// does not exist, or the tensor has no host memory.
-absl::Status CheckSend(int to, const nn::Tensor& data, int size);
-absl::Status CheckRecv(int from, const nn::Tensor& into, int size);
+// does not exist, or the tensor has no host memory. In a group that hands
+// messages over (`hands_over`) it may have that of a device.
+absl::Status CheckSend(int to, const nn::Tensor& data, int size,
+                       bool hands_over = false);
+absl::Status CheckRecv(int from, const nn::Tensor& into, int size,
+                       bool hands_over = false);
 
 class DeviceWork;
 
@@ -247,6 +253,11 @@ class Communicator {
   // Does at most one chunk of work. Returns false if there was none.
   virtual bool Progress() = 0;
 
+  // Whether messages are handed over: the receiver gets the sender's tensor
+  // (Arrival::data), in any memory, and copies it itself; nothing is written to
+  // `into`. The sender writes to that tensor no more. For ranks of one process
+  // whose devices read each other's memory (device/device_group.h).
+  virtual bool HandsOver() const { return false; }
   // Sends `data` to rank `to` once `after` is ready; the event is ready when
   // `data` may be reused. Sends to one rank arrive in the order in which they
   // were started; the receiver selects them by tag. Rank `to` may be this one.

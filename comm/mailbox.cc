@@ -53,11 +53,12 @@ absl::Status Delivery::Check(int to) const {
 }
 
 void Delivery::Copy() const {
-  if (offer.count > 0) {
+  if (offer.count > 0 && !offer.handed_over) {
     std::memcpy(receive.into.raw(), offer.data.raw(), offer.data.bytes());
   }
-  if (receive.arrival != nullptr)
-    *receive.arrival = {offer.source, offer.count};
+  if (receive.arrival == nullptr) return;
+  *receive.arrival = {offer.source, offer.count};
+  if (offer.handed_over) receive.arrival->data = offer.data;
 }
 
 std::optional<Delivery> Mailbox::Post(Receive receive) {

@@ -62,6 +62,8 @@ struct Offer {
   // Events: `data` may be read after `after`, and is not needed once `done` is
   // complete. Both are ready from the beginning if the transport has copied it.
   Event after, done;
+  // Whether the receiver gets `data` itself (Communicator::HandsOver()).
+  bool handed_over = false;
 
   std::string ToString(int to) const;
 };
@@ -74,8 +76,8 @@ struct Delivery {
   // Returns kInvalidArgument if the offer is longer than the receive's buffer,
   // or of another dtype; names both. `to` is the receiving rank.
   absl::Status Check(int to) const;
-  // Copies offer.data, and fills the receive's arrival. Requires that Check()
-  // has passed.
+  // Copies offer.data, or hands it over, and fills the receive's arrival.
+  // Requires that Check() has passed.
   void Copy() const;
 };
 

@@ -1,11 +1,13 @@
 #include "troupe/group.h"
 
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "actors/program/program_messages.h"
 #include "base/check.h"
 #include "base/status_error.h"
 #include "nn/kernels/device_queues.h"
@@ -58,12 +60,29 @@ struct Work::State {
   const char* name = "";
   CallPlace place;
   base::Event done;
-  comm::Arrival arrival;
-  // Keeps the tensors, whose memory a device may use until the end.
+  // The tensors, whose memory a device may use until the end.
   comm::Collective collective;
+  Tensor sent;
+  std::optional<actors::Incoming> incoming;  // set for a receive
 };
 
-bool Work::done() const { return state_ == nullptr || state_->done.ready(); }
+bool Work::done() const {
+  if (state_ == nullptr) return true;
+  if (!state_->done.ready()) return false;
+  Land();
+  return true;
+}
+
+void Work::Land() const {
+  if (!state_->incoming.has_value() || !state_->done.status().ok()) return;
+  ThrowOf(state_->name, state_->place,
+          actors::Land(state_->group->context_.kernels(), &*state_->incoming));
+}
+
+bool Work::released() const {
+  return done() && (state_ == nullptr || !state_->incoming.has_value() ||
+                    state_->incoming->copied.ready());
+}
 
 void Work::Wait() {
   if (state_ == nullptr) return;
@@ -72,6 +91,7 @@ void Work::Wait() {
                                      state_->place);
   ThrowOf(state_->name, state_->place,
           group.strand_.Await(*group.comm_, state_->done));
+  Land();
 }
 
 comm::Communicator* Work::comm() const {
@@ -83,7 +103,9 @@ base::Event Work::event() const {
 }
 
 int Work::source() const {
-  return state_ == nullptr ? kAnySource : state_->arrival.source;
+  return state_ == nullptr || !state_->incoming.has_value()
+             ? kAnySource
+             : state_->incoming->arrival.source;
 }
 
 Group::Group(actors::ProgramRank& strand, nn::Context& context,
@@ -93,6 +115,15 @@ Group::Group(actors::ProgramRank& strand, nn::Context& context,
       comm_(std::move(comm)),
       ranks_(std::move(ranks)) {}
 
+Group::~Group() {
+  // A program that fails does not wait; its device may read memory of a peer's.
+  for (const Work& work : started_) {
+    const std::optional<actors::Incoming>& incoming = work.state_->incoming;
+    if (!incoming.has_value() || incoming->copied.ready()) continue;
+    if (const auto origin = incoming->copied.origin()) origin->Block();
+  }
+}
+
 void Group::Run(const char* name, const comm::Collective& collective,
                 const CallPlace& place) {
   const actors::CallNote::Scope call(strand_.call(), name, place);
@@ -101,16 +132,15 @@ void Group::Run(const char* name, const comm::Collective& collective,
 
 Work Group::Started(const char* name, const absl::StatusOr<base::Event>& done,
                     const CallPlace& place,
-                    const comm::Collective& collective) {
+                    std::shared_ptr<Work::State> state) {
   ThrowOf(name, place, done.status());
+  state->group = this;
+  state->name = name;
+  state->place = place;
+  state->done = *done;
   Work work;
-  work.state_ = std::make_shared<Work::State>();
-  work.state_->group = this;
-  work.state_->name = name;
-  work.state_->place = place;
-  work.state_->done = *done;
-  work.state_->collective = collective;
-  while (!started_.empty() && started_.front().done()) started_.pop_front();
+  work.state_ = std::move(state);
+  while (!started_.empty() && started_.front().released()) started_.pop_front();
   started_.push_back(work);
   return work;
 }
@@ -120,19 +150,10 @@ Work Group::Start(const char* name, const comm::Collective& collective,
   const actors::CallNote::Scope call(strand_.call(), name, place,
                                      actors::CallKind::kStarts);
   const base::Event ready = nn::Record(context_.kernels(), nn::Queue::kCompute);
-  return Started(name, comm_->Start(collective, ready), place, collective);
-}
-
-void Group::CheckMessage(const char* name, const Tensor& tensor,
-                         const CallPlace& place) const {
-  if (!tensor.defined() || tensor.host_accessible() || tensor.numel() == 0) {
-    return;
-  }
-  ThrowOf(name, place,
-          absl::UnimplementedError(absl::StrCat(
-              "messages carry tensors in the host's memory, and ",
-              tensor.ToString(), " is on ", tensor.device().ToString(),
-              "; use Broadcast() in a group of the two ranks")));
+  auto state = std::make_shared<Work::State>();
+  state->collective = collective;
+  return Started(name, comm_->Start(collective, ready), place,
+                 std::move(state));
 }
 
 void Group::Finish() {
@@ -140,6 +161,9 @@ void Group::Finish() {
     Work oldest = std::move(started_.front());
     started_.pop_front();
     oldest.Wait();
+    if (!oldest.state_->incoming.has_value()) continue;
+    base::OrThrow(
+        nn::Synchronize(context_.kernels(), oldest.state_->incoming->copied));
   }
 }
 
@@ -313,29 +337,27 @@ Work Group::StartSend(const Tensor& tensor, int to, std::uint32_t tag,
                       CallPlace place) {
   const actors::CallNote::Scope call(strand_.call(), "Send", place,
                                      actors::CallKind::kStarts);
-  CheckMessage("Send", tensor, place);
-  return Started("Send", comm_->StartSend(to, tag, tensor, base::Event()),
-                 place);
+  const absl::StatusOr<actors::Outgoing> out =
+      actors::PrepareSend(context_.kernels(), *comm_, tensor);
+  ThrowOf("Send", place, out.status());
+  auto state = std::make_shared<Work::State>();
+  state->sent = tensor;
+  return Started("Send", comm_->StartSend(to, tag, out->data, out->ready),
+                 place, std::move(state));
 }
 
 Work Group::StartRecv(const Tensor& into, int from, std::uint32_t tag,
                       CallPlace place) {
   const actors::CallNote::Scope call(strand_.call(), "Recv", place,
                                      actors::CallKind::kStarts);
-  CheckMessage("Recv", into, place);
   // The arrival is written when the message comes, so it has its place before.
   auto state = std::make_shared<Work::State>();
+  actors::Incoming& incoming = state->incoming.emplace(actors::Incoming{into});
+  ThrowOf("Recv", place,
+          actors::PrepareReceive(context_.kernels(), *comm_, &incoming));
   const absl::StatusOr<base::Event> done =
-      comm_->StartRecv(from, tag, into, &state->arrival);
-  ThrowOf("Recv", place, done.status());
-  state->group = this;
-  state->name = "Recv";
-  state->place = place;
-  state->done = *done;
-  Work work;
-  work.state_ = std::move(state);
-  started_.push_back(work);
-  return work;
+      comm_->StartRecv(from, tag, incoming.buffer, &incoming.arrival);
+  return Started("Recv", done, place, std::move(state));
 }
 
 // --- The world of a Var's rank ---

@@ -17,10 +17,12 @@
 // of equal element count and dtype. Numbers of ranks (root, to, from) are those
 // in the group, which for the world are the ranks' own.
 //
-// Tensors are on the ranks' device. On GPUs a collective comes after all that
-// the rank has computed so far; one that does not wait leaves what follows to
-// run beside it. GPUs add up floats alone, and have no messages. Over several
-// processes their ranks start the collectives of all their groups in one order.
+// Tensors are on the ranks' device. On GPUs a collective, or a send, comes
+// after all that the rank has computed so far; one that does not wait leaves
+// what follows to run beside it. What a rank receives is there for what it
+// computes after Wait(). GPUs add up floats alone. Over several processes their
+// ranks start the collectives of all their groups in one order; messages may be
+// started in any.
 //
 // The collectives give, with n ranks, of which r is one:
 //
@@ -78,7 +80,8 @@ inline constexpr int kAnySource = comm::kAnySource;
 class Work {
  public:
   Work() = default;
-  // Whether Wait() returns at once. Ended is also what has failed.
+  // Whether Wait() returns at once, and its tensors hold the result. Ended is
+  // also what has failed.
   bool done() const;
   // Waits for its end. Its tensors hold the result, or may be used again.
   void Wait();
@@ -89,6 +92,10 @@ class Work {
   friend class Group;
   friend class HookRunner;  // troupe/hook_runner.h
   struct State;
+  // Puts a message that has come into its tensor.
+  void Land() const;
+  // Whether nothing uses its tensors any more.
+  bool released() const;
   // The communicator of its group and its end; null, and a completed event, for
   // a work that is nothing.
   comm::Communicator* comm() const;
@@ -102,6 +109,7 @@ class Group {
   // references outlive it.
   Group(actors::ProgramRank& strand, nn::Context& context,
         std::shared_ptr<comm::Communicator> comm, std::vector<int> ranks);
+  ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -182,10 +190,7 @@ class Group {
              const CallPlace& place);
   // Makes the work of what was started, or throws.
   Work Started(const char* name, const absl::StatusOr<base::Event>& done,
-               const CallPlace& place, const comm::Collective& collective = {});
-  // Refuses a message in memory of a device.
-  void CheckMessage(const char* name, const Tensor& tensor,
-                    const CallPlace& place) const;
+               const CallPlace& place, std::shared_ptr<Work::State> state);
   // Returns a tensor of `like`'s dtype.
   Var Empty(const nn::Shape& shape, const Tensor& like);
   // Returns the shape of a row of `rows`, whose first axis has n.

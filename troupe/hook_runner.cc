@@ -36,15 +36,20 @@ absl::StatusOr<bool> HookRunner::Reduce(int action, int bucket) {
   GradBucket grads = Bucket(bucket);
   BucketFuture end;
   TROUPE_RETURN_IF_ERROR(Call(grads, [&] { end = hook_(group_, grads); }));
-  comm::Communicator* const comm = end.work().comm();
+  Work work = end.work();
+  comm::Communicator* const comm = work.comm();
   const std::function<void()> then = end.then();
   if (comm == nullptr) {
     if (then) TROUPE_RETURN_IF_ERROR(Call(grads, then));
     return true;
   }
-  std::function<absl::Status()> at_end;
-  if (then) at_end = [this, grads, then] { return Call(grads, then); };
-  core_.Follow(action, *comm, end.work().event(), std::move(at_end));
+  core_.Follow(action, *comm, work.event(),
+               [this, grads, work, then]() mutable {
+                 return Call(grads, [&] {
+                   work.Wait();  // has ended, and gets to its tensor
+                   if (then) then();
+                 });
+               });
   return false;
 }
 

@@ -15,10 +15,12 @@ using internal::DeviceState;
 
 class DeviceCommunicator final : public QueuedCommunicator {
  public:
-  DeviceCommunicator(std::shared_ptr<DeviceState> state, int rank)
+  DeviceCommunicator(std::shared_ptr<DeviceState> state,
+                     std::unique_ptr<Communicator> messages)
       : QueuedCommunicator("a device group"),
         state_(std::move(state)),
-        rank_(rank) {}
+        messages_(std::move(messages)),
+        rank_(messages_->rank()) {}
   ~DeviceCommunicator() override { state_->Leave(rank_); }
 
   int rank() const override { return rank_; }
@@ -50,11 +52,42 @@ class DeviceCommunicator final : public QueuedCommunicator {
     return std::move(joined.done);
   }
 
-  std::vector<Waiting> Waits() const override { return state_->Waits(rank_); }
-  void Abort(absl::Status status) override { state_->Abort(std::move(status)); }
+  bool HandsOver() const override { return true; }
+  absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
+                                  const nn::Tensor& data,
+                                  Event after) override {
+    return EndsGroup(messages_->StartSend(to, tag, data, std::move(after)));
+  }
+  absl::StatusOr<Event> StartRecv(int from, std::uint32_t tag,
+                                  const nn::Tensor& into,
+                                  Arrival* arrival) override {
+    return EndsGroup(messages_->StartRecv(from, tag, into, arrival));
+  }
+
+  std::vector<Waiting> Waits() const override {
+    std::vector<Waiting> all = state_->Waits(rank_);
+    for (Waiting& message : messages_->Waits()) {
+      all.push_back(std::move(message));
+    }
+    return all;
+  }
+  void Abort(absl::Status status) override {
+    state_->Abort(status);
+    messages_->Abort(std::move(status));
+  }
 
  private:
+  // Makes a message that fails end the collectives, too.
+  absl::StatusOr<Event> EndsGroup(absl::StatusOr<Event> started) const {
+    if (!started.ok()) return started;
+    started->OnReady([state = state_](const absl::Status& status) {
+      if (!status.ok()) state->Abort(status);
+    });
+    return started;
+  }
+
   const std::shared_ptr<DeviceState> state_;
+  const std::unique_ptr<Communicator> messages_;
   const int rank_;
   DeviceWork* work_ = nullptr;
 };
@@ -66,9 +99,14 @@ Group MakeDeviceGroup(const LocalGroupOptions& options) {
                "a group has 1 to 256 ranks");
   TROUPE_CHECK(options.in_flight_max >= 1, "a rank may start a collective");
   auto state = std::make_shared<DeviceState>(options);
+  LocalGroupOptions messages;
+  messages.size = options.size;
+  messages.in_flight_max = 1;  // no collectives
+  messages.hands_over = true;
   Group ranks;
-  for (int r = 0; r < options.size; ++r) {
-    ranks.push_back(std::make_unique<DeviceCommunicator>(state, r));
+  for (std::unique_ptr<Communicator>& rank : MakeLocalGroup(messages)) {
+    ranks.push_back(
+        std::make_unique<DeviceCommunicator>(state, std::move(rank)));
   }
   return ranks;
 }

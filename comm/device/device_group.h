@@ -26,8 +26,9 @@
 // (n - 1) ranges over one device's link, and is meant for a few devices.
 //
 // Bits: those of the local group (reduction_tree.h). It supports all kinds of
-// collectives but reduce_update, and no messages. Progress() and SetWakeup() do
-// nothing.
+// collectives but reduce_update. Messages are handed over, by a local group
+// (Communicator::HandsOver()): the receiver's device copies them. Progress()
+// and SetWakeup() do nothing.
 //
 // Abort() completes collectives that no device has been given, and blocks until
 // those on devices have run. Threads: as for Communicator; UseDevice() and

@@ -1,5 +1,6 @@
 // Base of communicators whose collectives are work of a device's queue: nothing
-// runs inline, the host drives nothing, and there are no messages.
+// runs inline, the host drives nothing, and there are no messages unless a
+// derived class brings them.
 //
 //   class MyCommunicator final : public QueuedCommunicator {
 //    public:
@@ -21,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "comm/communicator.h"
+#include "nn/tensor/tensor.h"
 
 namespace troupe::comm {
 
@@ -36,11 +38,11 @@ class QueuedCommunicator : public Communicator {
   bool Progress() final { return false; }
   void SetWakeup(std::function<void()>) final {}
   absl::StatusOr<Event> StartSend(int, std::uint32_t, const nn::Tensor&,
-                                  Event) final {
+                                  Event) override {
     return NoMessages();
   }
   absl::StatusOr<Event> StartRecv(int, std::uint32_t, const nn::Tensor&,
-                                  Arrival*) final {
+                                  Arrival*) override {
     return NoMessages();
   }
 

@@ -18,8 +18,9 @@ using internal::Waiter;
 
 class LocalCommunicator : public Communicator {
  public:
-  LocalCommunicator(std::shared_ptr<GroupState> state, int rank)
-      : state_(std::move(state)), rank_(rank) {}
+  LocalCommunicator(std::shared_ptr<GroupState> state, int rank,
+                    bool hands_over)
+      : state_(std::move(state)), rank_(rank), hands_over_(hands_over) {}
 
   ~LocalCommunicator() override {
     state_->SetWakeup(rank_, nullptr);
@@ -108,14 +109,16 @@ class LocalCommunicator : public Communicator {
     }
   }
 
+  bool HandsOver() const override { return hands_over_; }
+
   absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
                                   const nn::Tensor& data,
                                   Event after) override {
-    TROUPE_RETURN_IF_ERROR(CheckSend(to, data, size()));
+    TROUPE_RETURN_IF_ERROR(CheckSend(to, data, size(), hands_over_));
     const Event done = Event::Make();
     const std::uint64_t id = static_cast<std::uint64_t>(rank_) << 48 | sent_++;
-    internal::Offer offer{rank_, tag, data.dtype(), data.numel(),
-                          data,  id,  after,        done};
+    internal::Offer offer{rank_, tag,   data.dtype(), data.numel(), data,
+                          id,    after, done,         hands_over_};
     const std::string what = offer.ToString(to);
     if (!state_->Enter(rank_)) return state_->abort_status();
     state_->messages().pending(rank_).Add(internal::Pending(offer, to));
@@ -140,7 +143,7 @@ class LocalCommunicator : public Communicator {
   absl::StatusOr<Event> StartRecv(int from, std::uint32_t tag,
                                   const nn::Tensor& into,
                                   Arrival* arrival) override {
-    TROUPE_RETURN_IF_ERROR(CheckRecv(from, into, size()));
+    TROUPE_RETURN_IF_ERROR(CheckRecv(from, into, size(), hands_over_));
     const Event done = Event::Make();
     internal::Receive receive{from, tag, into, arrival, done};
     if (!state_->Enter(rank_)) return state_->abort_status();
@@ -226,6 +229,7 @@ class LocalCommunicator : public Communicator {
 
   const std::shared_ptr<GroupState> state_;
   const int rank_;
+  const bool hands_over_;
   // Collectives that this rank joined; those before head_ are finished.
   std::uint64_t next_ = 0;
   std::uint64_t head_ = 0;
@@ -247,7 +251,8 @@ Group MakeLocalGroup(const LocalGroupOptions& options) {
   auto state = std::make_shared<GroupState>(options);
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (int r = 0; r < options.size; ++r) {
-    ranks.push_back(std::make_unique<LocalCommunicator>(state, r));
+    ranks.push_back(
+        std::make_unique<LocalCommunicator>(state, r, options.hands_over));
   }
   return ranks;
 }

@@ -46,6 +46,9 @@ struct LocalGroupOptions {
   // Limit on the collectives that one rank may have in flight; a power of two,
   // at most kLocalGroupInFlightMax.
   int in_flight_max = 256;
+  // Whether messages are handed over (Communicator::HandsOver()), in place of
+  // being copied.
+  bool hands_over = false;
 };
 
 inline constexpr int kLocalGroupSizeMax = 256;

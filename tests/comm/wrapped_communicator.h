@@ -37,6 +37,7 @@ class WrappedCommunicator : public Communicator {
     return inner_->Start(collective, std::move(after));
   }
   bool Progress() override { return inner_->Progress(); }
+  bool HandsOver() const override { return inner_->HandsOver(); }
   absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
                                   const nn::Tensor& data,
                                   Event after) override {

@@ -205,19 +205,6 @@ TEST(DeviceLoopTest, AllCollectivesOnQueuedDevices) {
   }
 }
 
-TEST(DeviceLoopTest, MessagesOfDevicesAreRefused) {
-  const absl::Status status = Spawn(
-      [](Rank& rank) {
-        Var x = rank.Zeros({2});
-        rank.number() == 0 ? Send(x, 1) : (void)Recv(x, 0);
-      },
-      QueuedRanks(2, 1));
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(MessageOf(status),
-              AllOf(HasSubstr("device_loop_test.cc:"),
-                    HasSubstr("is on queued:0; use Broadcast()")));
-}
-
 TEST(DeviceLoopTest, SavesAndLoads) {
   const std::string path = testing::TempDir() + "/on_a_device.safetensors";
   const absl::Status status = Spawn(
@@ -238,29 +225,6 @@ TEST(DeviceLoopTest, SavesAndLoads) {
       },
       QueuedRanks(1, 1));
   EXPECT_TRUE(status.ok()) << status;
-}
-
-TEST(DeviceLoopTest, TellsOfRanksThatStayAway) {
-  const auto early = [](Rank& rank) {
-    if (rank.number() == 1) return;
-    Var x = rank.Ones({1});
-    AllReduce(x);
-  };
-  for (const absl::Status& status :
-       {Spawn(early, QueuedRanks(2, 1)),
-        Simulate(early, QueuedRanks(2, 1), {1}).status}) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-    EXPECT_THAT(MessageOf(status), HasSubstr("rank 1 has returned"));
-  }
-  const auto late = [](Rank& rank) {
-    Var x = rank.Ones({1});
-    Group& pair = rank.NewGroup({0, 1});
-    rank.number() == 0 ? AllReduce(x) : pair.AllReduce(x);
-  };
-  const SimulatedRun run = Simulate(late, QueuedRanks(2, 1), {1});
-  EXPECT_EQ(run.status.code(), absl::StatusCode::kDeadlineExceeded)
-      << run.status;
-  EXPECT_THAT(MessageOf(run.status), HasSubstr("AllReduce() at device_loop"));
 }
 
 TEST(DeviceLoopTest, KernelsAreOfTheDevice) {

@@ -194,6 +194,30 @@ TEST(DeviceGroupTest, SaysWhomARankWaitsFor) {
   EXPECT_EQ(both.devices[1]->Waits().size(), 2u);
 }
 
+TEST(DeviceGroupTest, HandsMessagesOver) {
+  Both both(2);
+  const nn::Tensor sent = both.Numbers(0, 4), into = both.Numbers(1, 8);
+  const Event ready = Event::Make();
+  const Event done = *both.devices[0]->StartSend(1, /*tag=*/7, sent, ready);
+  Arrival arrival;
+  const Event come = *both.devices[1]->StartRecv(0, /*tag=*/7, into, &arrival);
+  EXPECT_FALSE(come.ready());
+  ASSERT_EQ(both.devices[1]->Waits().size(), 1u);
+  EXPECT_EQ(both.devices[1]->Waits()[0].what, "recv(from 0, tag 7, f32 x 8)");
+  ready.Complete(absl::OkStatus());
+  EXPECT_TRUE(come.ready());
+  EXPECT_TRUE(done.ready());
+  EXPECT_EQ(arrival.data.device_data(), sent.device_data());
+  EXPECT_EQ(arrival.count, 4);
+  // One that does not fit ends the group, for collectives as well.
+  const Event longer = *both.devices[0]->StartSend(1, /*tag=*/7, into, Event());
+  const Event unfit = *both.devices[1]->StartRecv(0, /*tag=*/7, sent, nullptr);
+  EXPECT_EQ(unfit.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(longer.status(), unfit.status());
+  EXPECT_EQ(both.devices[0]->Start(Barrier(), Event()).status(),
+            unfit.status());
+}
+
 TEST(DeviceGroupTest, RanksThatDifferEndTheGroup) {
   Both both(2);
   const nn::Tensor range = both.Numbers(0, 4);

@@ -402,6 +402,13 @@ namespace program_outcome_h {
 extern const absl::Status status;
 }
 
+namespace program_messages_h {
+extern nn::Kernels& kernels;
+extern comm::Communicator& group;
+extern const nn::Tensor tensor;
+extern absl::StatusOr<base::Event> event;
+}  // namespace program_messages_h
+
 namespace program_rank_h {
 std::vector<int> AllRanks(const ProgramRank& self);
 }
