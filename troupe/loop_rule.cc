@@ -122,11 +122,17 @@ absl::Status LoopRule::Update(nn::Kernels& kernels, const nn::Tensor& scalars,
                               nn::ParameterArena& arena,
                               const nn::ArenaRange& range,
                               const nn::Tensor& grads) {
-  const bool cuts = IsElementwise() && MasterValuesOf(arena) != nullptr;
+  // On a device, where that would double the update's cost, the program calls
+  // Optimizer::FollowParameters().
+  const bool follows =
+      MasterValuesOf(arena) != nullptr && kernels.queues() == nullptr;
+  const bool cuts = IsElementwise() && follows;
   const std::int64_t most = cuts ? kPartElems : range.size();
   for (std::int64_t begin = range.begin; begin < range.end; begin += most) {
     const nn::ArenaRange part = {begin, std::min(begin + most, range.end)};
-    TROUPE_RETURN_IF_ERROR(FollowValues(kernels, arena, part));
+    if (follows) {
+      TROUPE_RETURN_IF_ERROR(FollowValues(kernels, arena, part));
+    }
     TROUPE_RETURN_IF_ERROR(rule_->UpdateRange(
         kernels, scalars, arena, part,
         grads.FlatView(begin - range.begin, nn::Shape{part.size()})));

@@ -10,7 +10,7 @@
 // A model has a rule for each dtype of its parameters; all of them have the
 // same settings. The engine counts the steps of this process, and the settings
 // count those before it: a run that was loaded from a file. Before an update
-// f32 master values follow the parameters (master_values.h).
+// on a CPU f32 master values follow the parameters (master_values.h).
 //
 // Threads: the rank's own.
 
@@ -101,8 +101,9 @@ class LoopRule : public nn::Optimizer {
   bool IsElementwise() const override { return rule_->IsElementwise(); }
 
  private:
-  // Updates a range of whole parameters, or, with f32 master values, lets them
-  // follow what the program has written to the parameters, and then updates.
+  // Updates a range of whole parameters, or, with f32 master values on a CPU,
+  // lets them follow what the program has written to the parameters, and then
+  // updates.
   absl::Status Update(nn::Kernels& kernels, const nn::Tensor& scalars,
                       nn::ParameterArena& arena, const nn::ArenaRange& range,
                       const nn::Tensor& grads);

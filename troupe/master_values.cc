@@ -36,6 +36,25 @@ void ReadMaster(const nn::Parameter& parameter, const SavedModel::ReadFn& read,
   }
 }
 
+// FollowValues() on a device, whose elements the host does not read. What is no
+// number is none in its copy either.
+absl::Status FollowOnDevice(nn::Kernels& kernels, const nn::Tensor& values,
+                            nn::Tensor copies) {
+  const auto like = [&](const nn::Tensor& tensor) {
+    return nn::Tensor::Create(tensor.shape(), tensor.dtype(),
+                              kernels.allocator());
+  };
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor same, like(values));
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor wide, like(copies));
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor chosen, like(copies));
+  TROUPE_RETURN_IF_ERROR(kernels.Copy(copies, same));
+  TROUPE_RETURN_IF_ERROR(
+      kernels.Binary(nn::BinaryFunction::kEqual, same, values, same));
+  TROUPE_RETURN_IF_ERROR(kernels.Copy(values, wide));
+  TROUPE_RETURN_IF_ERROR(kernels.Select(same, copies, wide, chosen));
+  return kernels.Copy(chosen, copies);
+}
+
 }  // namespace
 
 const nn::Tensor* MasterValuesOf(const nn::ParameterArena& arena) {
@@ -48,9 +67,12 @@ const nn::Tensor* MasterValuesOf(const nn::ParameterArena& arena) {
 absl::Status FollowValues(nn::Kernels& kernels, const nn::ParameterArena& arena,
                           const nn::ArenaRange& range) {
   const nn::Tensor* const master = MasterValuesOf(arena);
-  if (master == nullptr || kernels.queues() != nullptr) return absl::OkStatus();
+  if (master == nullptr) return absl::OkStatus();
   const nn::Tensor values = arena.View(arena.values(), range);
   const nn::Tensor copies = arena.View(*master, range);
+  if (kernels.queues() != nullptr) {
+    return FollowOnDevice(kernels, values, copies);
+  }
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor rounded,
                           nn::Tensor::Temporary(values.shape(), values.dtype(),
                                                 kernels.allocator()));

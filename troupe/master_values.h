@@ -30,7 +30,8 @@ namespace troupe {
 const nn::Tensor* MasterValuesOf(const nn::ParameterArena& arena);
 
 // Makes each copy in `range` that does not round to its parameter's value equal
-// to that value. Leaves the copies of a device with queues as they are.
+// to that value. A device with queues does it in the order of kCompute, and
+// reads and writes about as much memory as for an update.
 absl::Status FollowValues(nn::Kernels& kernels, const nn::ParameterArena& arena,
                           const nn::ArenaRange& range);
 

@@ -12,6 +12,7 @@
 #include "base/name_pattern.h"
 #include "base/status_error.h"
 #include "troupe/loop_rule.h"
+#include "troupe/master_values.h"
 #include "troupe/model_core.h"
 
 namespace troupe {
@@ -94,6 +95,20 @@ Optimizer::Optimizer(
 void Optimizer::ZeroGrad() { model_.core().ZeroGrad(); }
 
 void Optimizer::Step(CallPlace place) { model_.core().Step(place); }
+
+void Optimizer::FollowParameters(CallPlace place) {
+  ModelCore& core = model_.core();
+  const actors::CallNote::Scope call(core.rank().strand().call(),
+                                     "FollowParameters", place);
+  for (const LoopRule* rule : rules_) {
+    const nn::ParameterArena& arena = *rule->arena();
+    for (const nn::ArenaSlot& slot : arena.slots()) {
+      base::OrThrow(FollowValues(
+          core.rank().kernels(), arena,
+          {slot.begin, slot.begin + slot.parameter->shape.numel()}));
+    }
+  }
+}
 
 std::int64_t Optimizer::steps() const {
   return settings_->steps_before + model_.core().engine().step();

@@ -87,6 +87,12 @@ class Optimizer : public Saved {
 
   void ZeroGrad();
   void Step(CallPlace place = CallPlace::Here());
+  // Makes the f32 copies of 16-bit parameters (options.common.f32_master) equal
+  // to what the program has written to the parameters: by hand, by a
+  // collective, or by Load() of a bare module. Copies that round to their
+  // parameter's value keep their digits. On CPUs each Step() does so itself; on
+  // a GPU, where it costs as much again as an update, only this call does.
+  void FollowParameters(CallPlace place = CallPlace::Here());
   // Returns the model, or DDP, that it trains.
   const Trainable& model() const { return model_; }
   // Number of steps so far, with those of the run that was loaded.

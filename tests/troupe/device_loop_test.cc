@@ -2,17 +2,21 @@
 // emulated GPUs with the kernels, device and groups of production.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "actors/sim/simulation.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/modules/batch_norm.h"
 #include "nn/modules/linear.h"
+#include "nn/modules/parameter_dtype.h"
 #include "tests/actors/emulated_job.h"
 #include "tests/base/seeds.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
@@ -225,6 +229,71 @@ TEST(DeviceLoopTest, SavesAndLoads) {
       },
       QueuedRanks(1, 1));
   EXPECT_TRUE(status.ok()) << status;
+}
+
+// Writes to a bf16 parameter by hand and by a broadcast after a step, and steps
+// again at rate 0, which rounds the f32 copies to the parameters.
+void WritesToNarrowParameters(Rank& rank) {
+  auto module = std::make_unique<Normed>();
+  nn::SetParameterDType(*module, DType::kBF16);
+  DDP ddp(rank.Place(std::move(module)));
+  SgdOptions options{/*lr=*/0.1, /*momentum=*/0.9};
+  options.common.f32_master = true;
+  Sgd sgd(ddp, options);
+  const auto train = [&] {
+    sgd.ZeroGrad();
+    nn::MeanSquaredError(ddp(rank.Randn({5, 6}, DType::kBF16)),
+                         rank.Randn({5, 3}, DType::kBF16))
+        .Backward();
+    sgd.Step();
+  };
+  const auto copies_of = [&](const char* name) {
+    State state;
+    state.Add(sgd);
+    for (const StateEntry& entry : state.entries()) {
+      if (entry.names[0] != absl::StrCat("optimizer.", name, ".master_value")) {
+        continue;
+      }
+      return ValuesOn(rank, entry.tensor);
+    }
+    return std::vector<float>();
+  };
+  train();
+  std::vector<float> first = copies_of("first.weight");
+  ASSERT_EQ(first.size(), 48u);
+  Tensor weight, second;
+  for (const nn::Parameter* parameter : ddp.Parameters()) {
+    if (parameter->name == "first.weight") weight = parameter->value;
+    if (parameter->name == "second.weight") second = parameter->value;
+  }
+  Tensor element = weight.FlatView(47, {1});
+  base::OrThrow(rank.kernels().Fill(7, element));
+  first[47] = 7;
+  if (rank.number() == 1) base::OrThrow(rank.kernels().Fill(3, second));
+  rank.world().Broadcast(second, /*root=*/1);
+  sgd.FollowParameters();
+  EXPECT_EQ(copies_of("first.weight"), first);
+  EXPECT_THAT(copies_of("second.weight"), Each(3));
+  sgd.set_lr(0);
+  train();
+  EXPECT_EQ(copies_of("first.weight"), first);
+  EXPECT_THAT(copies_of("second.weight"), Each(3));
+}
+
+TEST(DeviceLoopTest, MasterValuesFollowWhatTheProgramWrites) {
+  const absl::Status cpu = Spawn(WritesToNarrowParameters, PlainRanks(2));
+  EXPECT_TRUE(cpu.ok()) << cpu;
+  for (const std::uint64_t seed : Seeds(kSeeds)) {
+    const SimulatedRun run =
+        Simulate(WritesToNarrowParameters, QueuedRanks(2, seed), {seed});
+    ASSERT_TRUE(run.status.ok()) << run.status << ReplayCommand(seed);
+  }
+  for (const std::uint64_t seed : Seeds(kGpuSeeds)) {
+    const EmulatedWorld world(actors::EmulatedGpus(seed, 2));
+    const SimulatedRun run =
+        Simulate(WritesToNarrowParameters, GpuRanks(2, "cuda"), {seed});
+    ASSERT_TRUE(run.status.ok()) << run.status << ReplayCommand(seed);
+  }
 }
 
 TEST(DeviceLoopTest, KernelsAreOfTheDevice) {
