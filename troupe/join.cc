@@ -14,8 +14,9 @@
 #include "absl/strings/str_join.h"
 #include "base/status_error.h"
 #include "nn/autograd/create.h"
+#include "nn/autograd/parameter.h"
+#include "nn/autograd/tape.h"
 #include "nn/autograd/var_math.h"
-#include "nn/modules/batch_norm.h"
 #include "nn/ops/cast.h"
 #include "troupe/gather_numbers.h"
 #include "troupe/join_notice.h"
@@ -32,14 +33,26 @@ absl::Status Differ(const std::string& first, const std::string& second) {
                    "models, in the same order"));
 }
 
-bool HasSynchronisedNorms(const nn::Module& module) {
-  const auto* const norm = dynamic_cast<const nn::BatchNorm*>(&module);
-  if (norm != nullptr && !norm->sync_axis().empty()) return true;
-  return std::any_of(module.children().begin(), module.children().end(),
-                     [](const std::unique_ptr<nn::Module>& child) {
-                       return HasSynchronisedNorms(*child);
-                     });
-}
+// Makes parameters of a module that its peers do not train at present constants
+// during its lifetime.
+class Frozen {
+ public:
+  Frozen(nn::Module& module, bool frozen) {
+    if (!frozen) return;
+    for (nn::Parameter* parameter : module.Parameters()) {
+      if (!std::exchange(parameter->requires_grad, false)) continue;
+      trained_.push_back(parameter);
+    }
+  }
+  ~Frozen() {
+    for (nn::Parameter* parameter : trained_) parameter->requires_grad = true;
+  }
+  Frozen(const Frozen&) = delete;
+  Frozen& operator=(const Frozen&) = delete;
+
+ private:
+  std::vector<nn::Parameter*> trained_;
+};
 
 // Returns the model's name among several: its number, from 1, and a parameter.
 std::string NameOf(std::size_t i, const Trainable& model) {
@@ -64,11 +77,15 @@ class JoinGuard::Notices : private ModelCore::CallObserver {
  private:
   // ModelCore::CallObserver:
   absl::Status OnForward(ModelCore& model, const Tensor& x) override;
-  absl::Status OnBackward(absl::Span<ModelCore* const> models) override;
+  void AfterForward(ModelCore& model, const Tensor& y) override;
+  absl::Status OnBackward(absl::Span<ModelCore* const> models,
+                          const Tensor& root) override;
 
-  // Exchanges this rank's notice, whose `models` are set here, for those of
-  // all.
+  // Exchanges this rank's notice, whose `models` are set here but for
+  // `reached`, for those of all.
   absl::Status Exchange(JoinNotice own);
+  // Sets the forwards that a backward from `root` goes through.
+  absl::Status SetReached(const Tensor& root, JoinNotice* notice) const;
   // Sets who trains, after an exchange. Returns an error if the peers' calls
   // differ, or if a rank may not end early.
   absl::Status Follow();
@@ -97,8 +114,10 @@ class JoinGuard::Notices : private ModelCore::CallObserver {
   std::vector<std::int64_t> steps_before_;  // each model's steps
   std::vector<JoinNotice> notices_;
   bool shadows_ = false;
-  // Sum of each model's outputs since the last backward of a shadow.
-  std::vector<Var> outputs_;
+  // The outputs of each model's forwards since the last backward.
+  std::vector<std::vector<nn::TapeRef>> forwards_;
+  // The same of a shadow, as a sum of each; undefined: without gradients.
+  std::vector<std::vector<Var>> outputs_;
 };
 
 JoinGuard::Notices::Notices(const std::vector<Trainable>& models,
@@ -108,6 +127,7 @@ JoinGuard::Notices::Notices(const std::vector<Trainable>& models,
       group_(rank_.Axis("dp")),
       options_(options),
       place_(place),
+      forwards_(models.size()),
       outputs_(models.size()) {
   for (const Trainable& model : models_) {
     names_.push_back(NameOf(names_.size(), model));
@@ -126,15 +146,15 @@ JoinGuard::Notices::~Notices() {
 }
 
 absl::Status JoinGuard::Notices::Exchange(JoinNotice own) {
+  own.models.resize(cores_.size());
   for (std::size_t i = 0; i < cores_.size(); ++i) {
     const ModelCore& core = *cores_[i];
-    JoinNotice::Model model;
+    JoinNotice::Model& model = own.models[i];
     model.steps = cores_[i]->engine().step() - steps_before_[i];
     model.rate = core.last_rate();
     model.discarded = core.discarded();
     model.synced = core.synced();
     model.frozen = core.frozen();
-    own.models.push_back(model);
   }
   std::vector<std::int64_t> numbers(
       JoinNotice::NumbersOf(static_cast<int>(cores_.size())));
@@ -166,7 +186,8 @@ absl::Status JoinGuard::Notices::Follow() {
   for (std::size_t i : active) {
     if (first.Agrees(notices_[i])) continue;
     return Differ(first.ToString(NumberOf(active[0]), names_),
-                  notices_[i].ToString(NumberOf(i), names_));
+                  absl::StrCat(notices_[i].ToString(NumberOf(i), names_),
+                               notices_[i].MoreThan(first, names_)));
   }
   if (options_.throw_on_early_termination && !ended.empty()) {
     return absl::OutOfRangeError(absl::StrCat(
@@ -195,17 +216,51 @@ absl::Status JoinGuard::Notices::OnForward(ModelCore& model, const Tensor& x) {
   own.of = {IndexOf(model)};
   own.shape = x.shape();
   own.dtype = x.dtype();
+  own.tracked = rank_.context().tape()->Tracks(x);
   TROUPE_RETURN_IF_ERROR(Exchange(std::move(own)));
   return Follow();
 }
 
-absl::Status JoinGuard::Notices::OnBackward(
-    absl::Span<ModelCore* const> models) {
+void JoinGuard::Notices::AfterForward(ModelCore& model, const Tensor& y) {
+  forwards_[IndexOf(model)].push_back(y.tape_ref());
+}
+
+absl::Status JoinGuard::Notices::SetReached(const Tensor& root,
+                                            JoinNotice* notice) const {
+  const nn::Tape::Reach reach = rank_.context().tape()->ReachOf(root);
+  for (std::size_t i = 0; i < forwards_.size(); ++i) {
+    const std::vector<nn::TapeRef>& forwards = forwards_[i];
+    std::int64_t& reached = notice->models[i].reached;
+    if (forwards.size() <= JoinNotice::kForwardsMax) {
+      for (std::size_t k = 0; k < forwards.size(); ++k) {
+        if (reach.Has(forwards[k])) reached |= std::int64_t{1} << k;
+      }
+      continue;
+    }
+    if (!std::all_of(forwards.begin(), forwards.end(),
+                     [&](const nn::TapeRef& y) { return reach.Has(y); })) {
+      return absl::UnimplementedError(absl::StrCat(
+          names_[i], " has had ", forwards.size(),
+          " forwards since the last backward, and the loss depends on some of "
+          "them alone; under Join() that may be ",
+          JoinNotice::kForwardsMax,
+          " forwards; run those of constants under NoGrad()"));
+    }
+    reached = JoinNotice::kAll;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JoinGuard::Notices::OnBackward(absl::Span<ModelCore* const> models,
+                                            const Tensor& root) {
   if (shadows_) return absl::OkStatus();
   JoinNotice own;
   own.call = JoinCall::kBackward;
+  own.models.resize(cores_.size());
   for (const ModelCore* model : models) own.of.push_back(IndexOf(*model));
   std::sort(own.of.begin(), own.of.end());
+  TROUPE_RETURN_IF_ERROR(SetReached(root, &own));
+  for (std::vector<nn::TapeRef>& forwards : forwards_) forwards.clear();
   TROUPE_RETURN_IF_ERROR(Exchange(std::move(own)));
   return Follow();
 }
@@ -227,6 +282,10 @@ void JoinGuard::Notices::Shadow() {
   const bool training = ctx.training();
   std::vector<bool> synced;
   for (const ModelCore* core : cores_) synced.push_back(core->synced());
+  // Its peers count the forwards that all ranks have made.
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    outputs_[i].resize(forwards_[i].size());
+  }
   ctx.set_training(true);
   while (true) {
     absl::Status status = Exchange({});
@@ -288,19 +347,25 @@ void JoinGuard::Notices::ShadowForward(const JoinNotice& peer) {
   }
   dims[0] = 0;
   ModelCore& core = *cores_[peer.of[0]];
-  Var& outputs = outputs_[peer.of[0]];
+  const bool frozen = peer.models[peer.of[0]].frozen;
   if (core.synced()) core.SyncBuffers();
-  const Var none = rank_.Zeros(Shape(dims), peer.dtype);
+  Var none = rank_.Zeros(Shape(dims), peer.dtype);
+  Var output;
   const absl::Status status = base::Try([&] {
-    if (peer.models[peer.of[0]].frozen) {
+    const Frozen constants(core.module(), frozen);
+    if (peer.tracked) {
+      // Its layers have a backward, parameters or not.
+      nn::Context& ctx = rank_.context();
+      none = Var(ctx, ctx.tape()->Watch(none));
+    } else if (frozen) {
       // It must not become a model of the next backward.
       const auto no_grad = rank_.NoGrad();
       core.module()(none);
       return;
     }
-    const Var sum = nn::Sum(core.module()(none).Mean());
-    outputs = outputs.defined() ? outputs + sum : sum;
+    output = nn::Sum(core.module()(none).Mean());
   });
+  outputs_[peer.of[0]].push_back(output);
   if (status.ok()) return;
   throw base::StatusError(Error(absl::Status(
       status.code(),
@@ -311,18 +376,29 @@ void JoinGuard::Notices::ShadowForward(const JoinNotice& peer) {
 
 void JoinGuard::Notices::ShadowBackward(const JoinNotice& peer) {
   Var sum;
-  for (const int i : peer.of) {
-    if (!outputs_[i].defined()) {
-      throw base::StatusError(Error(absl::FailedPreconditionError(
-          "peers run a backward without a forward of the model under Join(), "
-          "which a rank that has ended cannot follow; call the model before "
-          "each Backward()")));
+  bool followed = true;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const std::int64_t reached = peer.models[i].reached;
+    for (std::size_t k = 0; k < outputs_[i].size(); ++k) {
+      if (reached != JoinNotice::kAll && (reached >> k) % 2 == 0) continue;
+      const Var& output = outputs_[i][k];
+      if (!output.defined()) {
+        followed = false;
+      } else if (sum.defined()) {
+        sum = sum + output.Apply(nn::ops::Cast, sum.dtype());
+      } else {
+        sum = output;
+      }
     }
-    sum = sum.defined() ? sum + outputs_[i].Apply(nn::ops::Cast, sum.dtype())
-                        : outputs_[i];
+  }
+  if (!followed || !sum.defined()) {
+    throw base::StatusError(Error(absl::FailedPreconditionError(
+        "peers run a backward without a forward of the model under Join(), "
+        "which a rank that has ended cannot follow; call the model before each "
+        "Backward()")));
   }
   // A backward ends all that was recorded.
-  for (Var& outputs : outputs_) outputs = Var();
+  for (std::vector<Var>& outputs : outputs_) outputs.clear();
   // A loss of no targets, for exact_mean: its gradients are zeros.
   const Var none = std::move(sum).View({1}).Slice(0, 0);
   nn::MeanSquaredError(none, rank_.Zeros({0}, none.dtype())).Backward();
@@ -350,12 +426,6 @@ JoinGuard::JoinGuard(const std::vector<Trainable>& ddps,
     }
     if (!cores.insert(&ddp.core()).second) {
       refuse("a model is given twice; leave out one of them");
-    }
-    if (ddps.size() > 1 && HasSynchronisedNorms(ddp.module())) {
-      refuse(
-          "one of several models has synchronised norms, and a rank that has "
-          "ended does not know which losses depend on them; put the models "
-          "into one module, or leave norms as they are");
     }
   }
   Rank& rank = ddps[0].rank();

@@ -19,7 +19,8 @@
 // A rank that has ended keeps answering at the end of the block, until all have
 // ended: it *shadows* the calls of its peers. Before each training forward, and
 // before each backward, all ranks exchange a notice of a few numbers, in which
-// the peers give the shape of their input and the calls since the last notice.
+// the peers give the shape of their input, the forwards that their loss depends
+// on, and the calls since the last notice.
 // The shadow then
 //
 //     takes part in the synchronisation of buffers, of a rank that trains
@@ -45,17 +46,19 @@
 // order, and each forward that records is followed by its backward, or its
 // output is used as a constant (Detached()). Modules take inputs whose first
 // axis is that of samples, also without a sample. Other collectives in the loop
-// are the caller's: a rank that has ended runs none. Of several models none may
-// have synchronised norms: a shadow does not know which losses depend on them.
+// are the caller's: a rank that has ended runs none. On all ranks the loss of a
+// backward depends on the same ones of the forwards since the last backward:
+// the shadow's backward goes through the same synchronised norms.
 //
 // The end of the block waits for the peers, up to SpawnOptions::timeout for
 // each notice, and may throw. If an exception leaves the block, it does
-// nothing. Each notice is a collective of 10 numbers a rank and 3 a model; each
+// nothing. Each notice is a collective of 11 numbers a rank and 4 a model; each
 // forward and each backward has one.
 //
 // Errors: base::StatusError. kFailedPrecondition: a model without a DDP, or
-// twice; several models with synchronised norms; a second Join() in one block;
-// ranks that call in another order, with both and the models.
+// twice; a second Join() in one block; ranks that call in another order, with
+// both and the models. kUnimplemented: a loss that depends on some, but not
+// all, of more than 62 forwards of a model since the last backward.
 // kOutOfRange: JoinOptions::throw_on_early_termination.
 // Threads: the rank's own.
 // Source: torch.distributed.algorithms.join of PyTorch 2.15.

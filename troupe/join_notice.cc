@@ -10,9 +10,9 @@
 namespace troupe {
 namespace {
 
-constexpr int kShapeAt = 4;
+constexpr int kShapeAt = 5;
 constexpr int kModelsAt = kShapeAt + nn::Shape::kMaxRank;
-constexpr int kNumbersOfModel = 3;
+constexpr int kNumbersOfModel = 4;
 
 const char* NameOf(JoinCall call) {
   switch (call) {
@@ -38,6 +38,7 @@ void JoinNotice::Write(std::int64_t* row) const {
   for (const int model : of) row[1] |= std::int64_t{1} << model;
   row[2] = static_cast<std::int64_t>(dtype);
   row[3] = shape.rank();
+  row[4] = tracked ? 1 : 0;
   std::copy(shape.dims().begin(), shape.dims().end(), row + kShapeAt);
   std::int64_t* next = row + kModelsAt;
   for (const Model& model : models) {
@@ -45,6 +46,7 @@ void JoinNotice::Write(std::int64_t* row) const {
     std::memcpy(&next[1], &model.rate, sizeof(model.rate));
     next[2] = (model.discarded ? 1 : 0) + (model.synced ? 2 : 0) +
               (model.frozen ? 4 : 0);
+    next[3] = model.reached;
     next += kNumbersOfModel;
   }
 }
@@ -57,6 +59,7 @@ JoinNotice JoinNotice::Read(const std::int64_t* row, int models) {
   }
   notice.dtype = static_cast<nn::DType>(row[2]);
   notice.shape = nn::Shape(absl::MakeConstSpan(row + kShapeAt, row[3]));
+  notice.tracked = row[4] != 0;
   const std::int64_t* next = row + kModelsAt;
   for (int i = 0; i < models; ++i) {
     Model model;
@@ -65,6 +68,7 @@ JoinNotice JoinNotice::Read(const std::int64_t* row, int models) {
     model.discarded = next[2] % 2 != 0;
     model.synced = next[2] / 2 % 2 != 0;
     model.frozen = next[2] / 4 != 0;
+    model.reached = next[3];
     notice.models.push_back(model);
     next += kNumbersOfModel;
   }
@@ -72,16 +76,19 @@ JoinNotice JoinNotice::Read(const std::int64_t* row, int models) {
 }
 
 bool JoinNotice::Agrees(const JoinNotice& other) const {
-  if (call != other.call || of != other.of) return false;
+  if (call != other.call || of != other.of || tracked != other.tracked) {
+    return false;
+  }
   for (const int i : of) {
     if (models[i].synced != other.models[i].synced ||
         models[i].frozen != other.models[i].frozen) {
       return false;
     }
   }
-  return std::equal(
-      models.begin(), models.end(), other.models.begin(),
-      [](const Model& a, const Model& b) { return a.steps == b.steps; });
+  return std::equal(models.begin(), models.end(), other.models.begin(),
+                    [](const Model& a, const Model& b) {
+                      return a.steps == b.steps && a.reached == b.reached;
+                    });
 }
 
 std::string JoinNotice::ToString(int rank,
@@ -96,6 +103,21 @@ std::string JoinNotice::ToString(int rank,
   };
   absl::StrAppend(&text, absl::StrJoin(of, " and", append_model));
   return absl::StrCat(text, " after ", absl::StrJoin(steps, " and "), " steps");
+}
+
+std::string JoinNotice::MoreThan(const JoinNotice& other,
+                                 absl::Span<const std::string> names) const {
+  std::string text;
+  if (call == other.call && tracked != other.tracked) {
+    text = tracked ? ", where gradients go to its input"
+                   : ", where no gradients go to its input";
+  }
+  for (std::size_t i = 0; call == other.call && i < models.size(); ++i) {
+    if (models[i].reached == other.models[i].reached) continue;
+    absl::StrAppend(&text, ", where its loss depends on other outputs of ",
+                    names[i]);
+  }
+  return text;
 }
 
 }  // namespace troupe

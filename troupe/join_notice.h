@@ -38,10 +38,16 @@ struct JoinNotice {
     bool discarded = false;
     bool synced = true;   // whether its (next) backward reduces gradients
     bool frozen = false;  // whether it trains no parameter at present
+    // The forwards since the last backward that a backward goes through: bit i
+    // is that of forward i; kAll: all of them.
+    std::int64_t reached = 0;
   };
 
-  // Limit on the number of models.
+  // Limit on the number of models, and on that of the forwards of a model since
+  // the last backward unless a backward goes through all of them.
   static constexpr int kModelsMax = 32;
+  static constexpr int kForwardsMax = 62;
+  static constexpr std::int64_t kAll = -1;
   // Returns the length of a row.
   static int NumbersOf(int models);
 
@@ -53,13 +59,18 @@ struct JoinNotice {
   // Returns "rank 1 is at a backward after 3 steps". `names`: those of the
   // models, which the text has if there are several.
   std::string ToString(int rank, absl::Span<const std::string> names) const;
+  // Returns the differences from another notice that ToString() leaves out,
+  // such as ", where its loss depends on other outputs of model 2".
+  std::string MoreThan(const JoinNotice& other,
+                       absl::Span<const std::string> names) const;
 
   JoinCall call = JoinCall::kEnded;
   std::vector<int> of;  // the models of the call, in ascending order
   std::vector<Model> models;
-  // A forward's input.
+  // A forward's input, and whether gradients go to it.
   nn::Shape shape;
   nn::DType dtype = nn::DType::kF32;
+  bool tracked = false;
 };
 
 }  // namespace troupe

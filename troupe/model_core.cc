@@ -137,10 +137,13 @@ void ModelCore::BroadcastParameters(int root) {
   values_root_ = root;
 }
 
-void ModelCore::BeforeForward(const Tensor& x) {
-  if (!rank_.context().training() || !rank_.records()) return;
+Var ModelCore::Forward(const Var& x) {
+  if (!rank_.context().training() || !rank_.records()) return (*module_)(x);
   if (observer_ != nullptr) base::OrThrow(observer_->OnForward(*this, x));
   if (synced_) SyncBuffers();
+  Var y = (*module_)(x);
+  if (observer_ != nullptr) observer_->AfterForward(*this, y);
+  return y;
 }
 
 void ModelCore::SetHook(CommHook hook) {
@@ -205,7 +208,7 @@ absl::Status ModelCore::RunBackward(absl::Span<ModelCore* const> models,
         "module");
   }
   if (first.observer_ != nullptr) {
-    TROUPE_RETURN_IF_ERROR(first.observer_->OnBackward(models));
+    TROUPE_RETURN_IF_ERROR(first.observer_->OnBackward(models, root.tensor));
   }
   actors::LoopBackward backward;
   backward.tape = context.tape();
@@ -339,10 +342,7 @@ absl::Status ModelCore::RunInline(comm::Communicator& comm,
 
 // --- Trainable ---
 
-Var Trainable::operator()(const Var& x) const {
-  core_->BeforeForward(x);
-  return core_->module()(x);
-}
+Var Trainable::operator()(const Var& x) const { return core_->Forward(x); }
 
 Rank& Trainable::rank() const { return core_->rank(); }
 

@@ -67,8 +67,12 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
     virtual ~CallObserver() = default;
     // Called before a training forward of `x` that records. An error ends it.
     virtual absl::Status OnForward(ModelCore& model, const Tensor& x) = 0;
-    // Called before a backward of these models. An error ends it.
-    virtual absl::Status OnBackward(absl::Span<ModelCore* const> models) = 0;
+    // Called after it, with its output.
+    virtual void AfterForward(ModelCore& model, const Tensor& y) = 0;
+    // Called before a backward of these models, which begins at `root`. An
+    // error ends it.
+    virtual absl::Status OnBackward(absl::Span<ModelCore* const> models,
+                                    const Tensor& root) = 0;
   };
 
   ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
@@ -105,8 +109,8 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   void SyncBuffers() {
     if (sync_buffers_) sync_buffers_(active_);
   }
-  // Called before each forward, with its input.
-  void BeforeForward(const Tensor& x);
+  // Runs the module's forward on `x`.
+  Var Forward(const Var& x);
 
   // Whether reductions are under way.
   bool reduces() const { return !in_flight_.empty(); }

@@ -155,6 +155,22 @@ bool Tape::IsLoss(std::int32_t value) const {
   return false;
 }
 
+Tape::Reach Tape::ReachOf(const Tensor& output) const {
+  Reach reach;
+  reach.serial_ = serial_;
+  reach.values_.resize(values_.size());
+  const std::int32_t from = ValueOf(output);
+  if (from < 0) return reach;
+  reach.values_[from] = true;
+  for (auto step = nodes_.rbegin(); step != nodes_.rend(); ++step) {
+    if (!reach.values_[step->output]) continue;
+    for (const std::int32_t input : step->inputs) {
+      if (input >= 0) reach.values_[input] = true;
+    }
+  }
+  return reach;
+}
+
 std::vector<Parameter*> Tape::parameters() const {
   std::vector<Parameter*> used;
   for (const Value& value : values_) {

@@ -171,6 +171,21 @@ class Tape {
   // backward, those that feed an op of this tape, in order of first use.
   std::vector<Parameter*> parameters() const;
 
+  // The values of a tape that a backward goes through.
+  class Reach {
+   public:
+    bool Has(const TapeRef& ref) const {
+      return ref.tape == serial_ && ref.value >= 0 && values_[ref.value];
+    }
+
+   private:
+    friend class Tape;
+    std::uint32_t serial_ = 0;
+    std::vector<bool> values_;
+  };
+  // Returns what a backward from `output` would go through.
+  Reach ReachOf(const Tensor& output) const;
+
  private:
   friend class BackwardPass;
 

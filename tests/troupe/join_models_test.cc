@@ -38,8 +38,13 @@ struct Generator : nn::Net {
 
 struct Discriminator : nn::Net {
   nn::Linear& hidden = Add<nn::Linear>("hidden", 6, 8);
+  nn::BatchNorm1d& norm = Add<nn::BatchNorm1d>("norm", 8);
   nn::Linear& out = Add<nn::Linear>("out", 8, 1);
-  Var Forward(Var x) override { return out(hidden(x).Relu()); }
+  Var Forward(Var x) override {
+    x = hidden(x);
+    return out((norms ? norm(x) : x).Relu());
+  }
+  bool norms = false;
 };
 
 // Loops of a GAN: the discriminator gets its gradients of the generator's loss
@@ -52,9 +57,14 @@ void SetRequiresGrad(const DDP& ddp, bool requires_grad) {
   }
 }
 
+// kOwn: the generator has a norm; kSynced: both have synchronised ones.
+enum class Norms { kNone, kOwn, kSynced };
+
 struct Gan {
   Of of = Of::kDiscarded;
-  bool norms = false;  // whether the generator has a norm
+  Norms norms = Norms::kNone;
+  // Otherwise a rank itself goes on with batches of 0 rows.
+  bool joined = true;
   JoinOptions options;
   int first_batch = 0;  // number of rank 0's first batch; rank 1's is 10 more
   int batches[2] = {3, 5};
@@ -64,24 +74,29 @@ struct Gan {
 // the rank; returns all parameters.
 Program Trained(const Gan& gan, std::vector<float>* values) {
   return [=](Rank& rank) {
-    auto module = std::make_unique<Generator>();
-    module->norms = gan.norms;
+    auto generator = std::make_unique<Generator>();
+    auto discriminator = std::make_unique<Discriminator>();
+    generator->norms = gan.norms != Norms::kNone;
+    discriminator->norms = gan.norms == Norms::kSynced;
+    const auto place = [&](std::unique_ptr<nn::Module> module) {
+      if (gan.norms != Norms::kSynced) return rank.Place(std::move(module));
+      return rank.Place(nn::ConvertSyncBatchNorm(std::move(module)));
+    };
     DDPOptions small;
     small.first_bucket_mb = small.bucket_cap_mb = 0.0001;
-    DDP net_g(rank.Place(std::move(module)), small);
-    DDP net_d(rank.Make<Discriminator>(), small);
+    DDP net_g(place(std::move(generator)), small);
+    DDP net_d(place(std::move(discriminator)), small);
     Adam opt_g(net_g, nn::AdamWDefaults());
     Sgd opt_d(net_d, {/*lr=*/0.1, /*momentum=*/0.9});
     opt_d.Schedule(LrSchedule::Exponential(0.5));
     const int batches = gan.batches[rank.number()];
-    {
-      auto joined = Join({net_g, net_d}, gan.options);
-      for (int i = 0; i < batches; ++i) {
+    const auto train = [&](int from, int to, int rows) {
+      for (int i = from; i < to; ++i) {
         const int number = gan.first_batch + 10 * rank.number() + i;
-        const Var images = rank.Zeros({5, 6}), noise = rank.Zeros({5, 4});
+        const Var images = rank.Zeros({rows, 6}), noise = rank.Zeros({rows, 4});
         Fill(images, absl::StrCat("gan/images", number), 1);
         Fill(noise, absl::StrCat("gan/noise", number), 1);
-        const Var real = rank.Ones({5, 1}), fake = rank.Zeros({5, 1});
+        const Var real = rank.Ones({rows, 1}), fake = rank.Zeros({rows, 1});
         opt_d.ZeroGrad();
         {
           // Doubled gradients of one rank of two add up to the same bits.
@@ -98,9 +113,16 @@ Program Trained(const Gan& gan, std::vector<float>* values) {
         SetRequiresGrad(net_d, true);
         opt_g.Step();
       }
-    }
+    };
     const int steps =
         rank.size() == 1 ? batches : std::max(gan.batches[0], gan.batches[1]);
+    if (gan.joined) {
+      auto joined = Join({net_g, net_d}, gan.options);
+      train(0, batches, 5);
+    } else {
+      train(0, batches, 5);
+      train(batches, steps, 0);
+    }
     ExpectEqualReplicas(rank, net_g, opt_g, steps);
     ExpectEqualReplicas(rank, net_d, opt_d, steps);
     EXPECT_EQ(opt_d.lr(), 0.1 * std::pow(0.5, steps));
@@ -125,7 +147,7 @@ std::vector<float> InThreads(const Gan& gan, int ranks,
 // Rank 0 has no batch: a GAN of rank 1 alone.
 TEST(JoinModelsTest, ARankWithoutBatchesChangesNoBit) {
   for (const Of of : {Of::kDiscarded, Of::kUnsynced, Of::kFrozen}) {
-    for (const bool norms : {false, true}) {
+    for (const Norms norms : {Norms::kNone, Norms::kOwn, Norms::kSynced}) {
       Gan one;
       one.of = of;
       one.norms = norms;
@@ -147,7 +169,7 @@ TEST(JoinModelsTest, ARankWithoutBatchesChangesNoBit) {
 }
 
 TEST(JoinModelsTest, SeedsAndStrandsChangeNoBit) {
-  for (const bool norms : {false, true}) {
+  for (const Norms norms : {Norms::kNone, Norms::kOwn, Norms::kSynced}) {
     Gan gan;
     gan.norms = norms;
     const std::vector<float> want = InThreads(gan, 2);
@@ -157,6 +179,26 @@ TEST(JoinModelsTest, SeedsAndStrandsChangeNoBit) {
       other.of = of;
       EXPECT_EQ(InThreads(other, 2), want) << static_cast<int>(of);
     }
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      std::vector<float> values;
+      const SimulatedRun run =
+          Simulate(Trained(gan, &values), Ranks(2), {seed});
+      ASSERT_TRUE(run.status.ok()) << run.status;
+      EXPECT_EQ(values, want) << "seed " << seed;
+    }
+  }
+}
+
+// A rank that has ended does what it would do with batches of 0 rows.
+TEST(JoinModelsTest, SynchronisedNormsHaveTheBitsOfEmptyBatches) {
+  for (const Of of : {Of::kDiscarded, Of::kUnsynced, Of::kFrozen}) {
+    Gan gan;
+    gan.of = of;
+    gan.norms = Norms::kSynced;
+    gan.joined = false;
+    const std::vector<float> want = InThreads(gan, 2);
+    gan.joined = true;
+    EXPECT_EQ(InThreads(gan, 2), want) << static_cast<int>(of);
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       std::vector<float> values;
       const SimulatedRun run =
@@ -215,6 +257,15 @@ TEST(JoinModelsTest, AnotherOrderIsNamed) {
               }),
               HasSubstr("rank 1 is at a forward of model 2 (hidden.weight, "
                         "...), frozen after 0 and 0 steps"));
+  EXPECT_THAT(ErrorOf([](Rank& rank) {
+                DDP a(rank.Make<Generator>()), b(rank.Make<Discriminator>());
+                auto joined = Join({a, b});
+                const Var x = a(rank.Ones({2, 4}));
+                nn::Sum(b(rank.number() == 0 ? x : x.Detached())).Backward();
+              }),
+              HasSubstr("rank 1 is at a forward of model 2 (hidden.weight, "
+                        "...) after 0 and 0 steps, where no gradients go to "
+                        "its input; under Join()"));
 }
 
 TEST(JoinModelsTest, WrongUseIsNamed) {
@@ -225,12 +276,25 @@ TEST(JoinModelsTest, WrongUseIsNamed) {
               AllOf(HasSubstr("Join() at join_models_test.cc:"),
                     HasSubstr("a model is given twice")));
   EXPECT_THAT(ErrorOf([](Rank& rank) {
-                DDP a(rank.Place(
-                    nn::ConvertSyncBatchNorm(std::make_unique<Generator>())));
-                DDP b(rank.Make<Discriminator>());
+                DDP a(rank.Make<Generator>()), b(rank.Make<Discriminator>());
                 auto joined = Join({a, b});
+                const Var x = rank.Ones({2, 6});
+                const Var first = b(x), second = b(x);
+                nn::Sum(rank.number() == 0 ? first : second).Backward();
               }),
-              HasSubstr("one of several models has synchronised norms"));
+              HasSubstr("rank 1 is at a backward of model 2 (hidden.weight, "
+                        "...) after 0 and 0 steps, where its loss depends on "
+                        "other outputs of model 2 (hidden.weight, ...)"));
+  EXPECT_THAT(ErrorOf([](Rank& rank) {
+                DDP a(rank.Make<Generator>()), b(rank.Make<Discriminator>());
+                auto joined = Join({a, b});
+                Var last;
+                for (int i = 0; i < 63; ++i) last = b(rank.Ones({2, 6}));
+                nn::Sum(last).Backward();
+              }),
+              HasSubstr("model 2 (hidden.weight, ...) has had 63 forwards "
+                        "since the last backward, and the loss depends on "
+                        "some of them alone"));
   EXPECT_THAT(
       ErrorOf([](Rank&) { auto joined = Join(std::vector<Trainable>()); }),
       HasSubstr("it takes 1 to 32 models, not 0"));

@@ -12,6 +12,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/module.h"
 #include "nn/modules/sequential.h"
+#include "nn/ops/add.h"
 #include "nn/ops/loss.h"
 #include "nn/ops/relu.h"
 #include "tests/nn/autograd/tape_fixture.h"
@@ -314,6 +315,26 @@ TEST_F(TapeTest, AParameterThatFeedsNoOpIsNotWaitedFor) {
             "complete 1.weight\ncomplete 1.bias\n"
             "read 1.weight\nread 1.bias\n");
   EXPECT_TRUE(tape.parameters().empty()) << "the sink knows all";
+}
+
+TEST_F(TapeTest, AnOutputReachesWhatItWasComputedFrom) {
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  const Tensor x = tape.Watch(Draws("x", {4, 3}));
+  const Tensor other = tape.Watch(Draws("other", {4, 3}));
+  const Tensor y = ops::Relu(ctx, x), z = ops::Relu(ctx, y);
+  const Tensor beside = ops::Relu(ctx, y);
+  const Tensor sum = ops::Add(ctx, z, ops::Relu(ctx, other.Detached()));
+  const Tape::Reach reach = tape.ReachOf(sum);
+  for (const Tensor& reached : {x, y, z, sum}) {
+    EXPECT_TRUE(reach.Has(reached.tape_ref()));
+  }
+  for (const Tensor& unreached : {other, beside, sum.Detached()}) {
+    EXPECT_FALSE(reach.Has(unreached.tape_ref()));
+  }
+  EXPECT_FALSE(tape.ReachOf(x.Detached()).Has(x.tape_ref()));
+  tape.Reset();
+  EXPECT_FALSE(tape.ReachOf(sum).Has(x.tape_ref()));
 }
 
 TEST_F(TapeTest, AViewOfATrackedTensorHasNoGradient) {
