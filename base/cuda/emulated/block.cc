@@ -42,9 +42,7 @@ std::exception_ptr Block::Run(uint3 index) {
   blockIdx = index;
   Start();
   fibers_.BlockBegins();
-  while (!ready_.empty() && !error_) {
-    Enter(threads_[ready_.Take(order_, *random_)]);
-  }
+  while (CudaThread* next = TakeNext()) Enter(*next);
   if (alive_ != 0 && !error_) {
     error_ = std::make_exception_ptr(ErrorOfThreads(
         "deadlock: the threads of a block wait for each other in different "
@@ -65,8 +63,7 @@ void Block::Start() {
     warps_[w].waiting = 0;
   }
   for (unsigned i = 0; i < count_; ++i) {
-    fibers_.Start(threads_[i],
-                  [this](CudaThread& thread) { ThreadMain(thread); });
+    threads_[i].started = false;
     MakeReady(threads_[i]);
   }
   ++stats_.blocks;
@@ -75,30 +72,67 @@ void Block::Start() {
 
 void Block::Abandon() {
   abandoning_ = true;
+  due_ = nullptr;
   for (unsigned i = 0; i < count_; ++i) {
-    if (threads_[i].state != ThreadState::kDone) Enter(threads_[i]);
+    CudaThread& thread = threads_[i];
+    if (thread.started && thread.state != ThreadState::kDone) Enter(thread);
   }
   abandoning_ = false;
 }
 
-// Runs a thread from begin to end, on its own stack.
-void Block::ThreadMain(CudaThread& thread) {
-  if (!abandoning_) {
-    try {
-      (*body_)();
-      ThreadReturned(thread);
-    } catch (const Abandoned&) {
-    } catch (...) {
-      error_ = std::current_exception();
+// Returns the thread that runs next, or null if none can, or one has failed.
+CudaThread* Block::TakeNext() {
+  if (error_) return nullptr;
+  if (due_ != nullptr) return std::exchange(due_, nullptr);
+  if (ready_.empty()) return nullptr;
+  return &threads_[ready_.Take(order_, *random_)];
+}
+
+// Runs a thread from begin to end, and then, on the same stack, those that are
+// next and have not begun. Returns the last one.
+CudaThread& Block::RunThreads(CudaThread& first) {
+  CudaThread* thread = &first;
+  for (;;) {
+    ThreadMain(*thread);
+    if (!fibers_.hands_over()) return *thread;
+    CudaThread* const next = TakeNext();
+    if (next == nullptr) return *thread;
+    if (next->started) {
+      due_ = next;  // the scheduler enters it
+      return *thread;
     }
+    fibers_.HandOver(*thread, *next);
+    Begin(*next);
+    thread = next;
+  }
+}
+
+void Block::ThreadMain(CudaThread& thread) {
+  try {
+    (*body_)();
+    ThreadReturned(thread);
+  } catch (const Abandoned&) {
+  } catch (...) {
+    error_ = std::current_exception();
   }
   thread.state = ThreadState::kDone;
 }
 
-void Block::Enter(CudaThread& thread) {
+// Makes the thread the running one.
+void Block::Begin(CudaThread& thread) {
+  thread.started = true;
   running_ = &thread;
   threadIdx = thread.index;
-  fibers_.Enter(thread);
+}
+
+void Block::Enter(CudaThread& thread) {
+  if (!thread.started) {
+    fibers_.Start(thread, [this](CudaThread& first) -> CudaThread& {
+      return RunThreads(first);
+    });
+  }
+  Begin(thread);
+  fibers_.Enter(thread, running_);
   running_ = nullptr;
 }
 

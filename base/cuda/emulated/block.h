@@ -60,7 +60,10 @@ class Block {
 
   void Start();
   void Abandon();
+  CudaThread* TakeNext();
+  CudaThread& RunThreads(CudaThread& first);
   void ThreadMain(CudaThread& thread);
+  void Begin(CudaThread& thread);
   void Enter(CudaThread& thread);
   void Wait(CudaThread& thread);
   void MakeReady(CudaThread& thread);
@@ -86,6 +89,7 @@ class Block {
   unsigned arrived_ = 0;  // number of threads at the barrier
   char barrier_ = 0;      // its address names ThreadSanitizer's edges
   CudaThread* running_ = nullptr;
+  CudaThread* due_ = nullptr;  // taken from ready_, to be entered next
   bool abandoning_ = false;
   std::exception_ptr error_;
 };

@@ -33,6 +33,7 @@ struct CudaThread {
   unsigned id = 0;  // x + y * blockDim.x + z * blockDim.x * blockDim.y
   uint3 index{};
   ThreadState state = ThreadState::kDone;
+  bool started = false;  // whether it has run in this block
 
   // Call that it waits in. At a barrier call.value is the predicate.
   LaneCall call{};
@@ -41,7 +42,8 @@ struct CudaThread {
 
   boost::context::fiber fiber;  // this thread, while it waits
   boost::context::fiber back;   // the scheduler, while this thread runs
-  char* stack = nullptr;        // its lowest byte
+  char* stack = nullptr;        // lowest byte of its own stack
+  char* runs_on = nullptr;      // lowest byte of the stack it runs on
   void* asan_save = nullptr;
   void* tsan_fiber = nullptr;
 };

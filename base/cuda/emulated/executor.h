@@ -45,8 +45,9 @@ enum class Order { kForward, kReverse, kRandom };
 struct Schedule {
   Order order = Order::kForward;
   std::uint64_t seed = 1;  // for kRandom
-  // Byte that fills shared memory before each block; the default gives a NaN in
-  // every floating-point type.
+  // Byte that fills shared memory before each block, static variables only
+  // behind a block with a barrier or a warp operation: without one, threads
+  // share nothing there. The default gives a NaN in every floating-point type.
   unsigned char poison = 0xFF;
 };
 

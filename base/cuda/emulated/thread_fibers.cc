@@ -52,16 +52,22 @@ void ThreadFibers::BeginGrid() {
   if (tsan_sees_threads()) scheduler_tsan_fiber_ = __tsan_get_current_fiber();
 }
 
-void ThreadFibers::Enter(CudaThread& thread) {
+void ThreadFibers::Enter(CudaThread& thread, CudaThread* const& running) {
   if (__sanitizer_start_switch_fiber != nullptr) {
-    __sanitizer_start_switch_fiber(&scheduler_asan_save_, thread.stack,
+    __sanitizer_start_switch_fiber(&scheduler_asan_save_, thread.runs_on,
                                    kStackBytes);
   }
   if (tsan_sees_threads()) __tsan_switch_to_fiber(thread.tsan_fiber, 1);
-  thread.fiber = std::move(thread.fiber).resume();
+  boost::context::fiber left = std::move(thread.fiber).resume();
+  running->fiber = std::move(left);
   if (__sanitizer_finish_switch_fiber != nullptr) {
     __sanitizer_finish_switch_fiber(scheduler_asan_save_, nullptr, nullptr);
   }
+}
+
+void ThreadFibers::HandOver(CudaThread& from, CudaThread& to) {
+  to.back = std::move(from.back);
+  to.runs_on = from.runs_on;
 }
 
 void ThreadFibers::Wait(CudaThread& thread) {

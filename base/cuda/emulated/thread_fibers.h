@@ -4,6 +4,10 @@
 //     scheduler:  Start(t, body); Enter(t) ...        Enter(t) ...
 //     thread:                      body(); Wait(t) ...  back; end
 //
+// A thread that has returned may hand its stack to one that has not begun
+// (HandOver()): threads that never wait then run one after another like calls
+// of a function, without a switch.
+//
 // For ThreadSanitizer each thread is a fiber of its own, ordered after the
 // start of the block and before its end (BlockBegins(), BlockEnds()), and at
 // the barriers in between (Order()). Under RaceScope::kStreams it sees no
@@ -41,12 +45,19 @@ class ThreadFibers {
   void BeginGrid();
 
   // Makes a fiber that calls body(thread) when it is first entered. The body
-  // must not throw.
+  // must not throw, and returns the thread that has the stack at its end.
   template <typename Body>
   void Start(CudaThread& thread, Body body);
 
-  // Runs the thread until it waits or ends. Called by the scheduler.
-  void Enter(CudaThread& thread);
+  // Runs the thread, and those to which it hands its stack, until one waits or
+  // the last one ends; `running` is the one that runs. Called by the scheduler.
+  void Enter(CudaThread& thread, CudaThread* const& running);
+  // Gives the stack of `from`, which has ended, to `to`, which has not begun.
+  // Called on that stack. Not where hands_over() is false.
+  void HandOver(CudaThread& from, CudaThread& to);
+  // Returns whether threads may share a stack. ThreadSanitizer must see each
+  // one as a fiber.
+  bool hands_over() const { return !tsan_sees_threads(); }
   // Returns to the scheduler until the next Enter(). Called by the thread.
   void Wait(CudaThread& thread);
 
@@ -91,6 +102,7 @@ void ThreadFibers::Start(CudaThread& thread, Body body) {
   // Stacks begin at different offsets within a page: otherwise the hot frames
   // of all threads would share a few sets of the cache.
   const std::size_t unused = thread.id % 16 * 256;
+  thread.runs_on = thread.stack;
   context::stack_context stack;
   stack.sp = thread.stack + kStackBytes - unused;
   stack.size = kStackBytes - unused;
@@ -99,9 +111,9 @@ void ThreadFibers::Start(CudaThread& thread, Body body) {
       NoFree{}, [this, &thread, body](context::fiber&& back) {
         thread.back = std::move(back);
         Arrive(thread);
-        body(thread);
-        Depart(thread);
-        return std::move(thread.back);
+        CudaThread& last = body(thread);
+        Depart(last);
+        return std::move(last.back);
       });
 }
 

@@ -153,6 +153,7 @@ __global__ void ReadsPoison(unsigned char* out) {
   unsigned char* const dynamic = DynamicShared<unsigned char>();
   out[2 * blockIdx.x] = fixed[7];
   out[2 * blockIdx.x + 1] = dynamic[99];
+  __syncthreads();
   fixed[7] = 1;
   dynamic[99] = 1;
 }
