@@ -72,7 +72,10 @@ no draw has optimizer.cautious
 no draw has optimizer.kind = "lion"
 LINES
 
-# A trainer that fails, and one that is not there.
+# A trainer that takes too long, one that fails, and one that is not there.
+parity --seed=3 --deadline=0.001 && die "a trainer that does not end passes"
+grep -q '^ *the trainer does not end in 0.001 s; .* raise --deadline' out.txt ||
+  die "it says: $(cat out.txt err.txt)"
 trainer=/bin/false
 parity --seed=3 && die "a trainer that fails passes"
 grep -q '^draw 3: failed: .*' out.txt || die "it says: $(cat out.txt err.txt)"

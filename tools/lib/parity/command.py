@@ -36,6 +36,7 @@ import warnings
 import torch
 
 from parity import coverage
+from parity.program import DEADLINE_S
 from parity.trial import Outcome, try_case
 
 DRAWS = 30  # unless --draws or --seed is given
@@ -61,6 +62,9 @@ def parse_arguments():
                         help="the program (bazel-bin/tools/trainer)")
     parser.add_argument("--keep", metavar="DIR", help="folder that keeps "
                         "configurations, logs and checkpoints of all draws")
+    parser.add_argument("--deadline", type=float, default=DEADLINE_S,
+                        metavar="SECONDS", help="limit on each run of the "
+                        "trainer (%d); a busy machine needs more" % DEADLINE_S)
     parser.add_argument("--plant", action="append", default=[],
                         metavar="SECTION.KEY=FACTOR", help="multiply a number "
                         "of PyTorch's side alone, to see that it is found")
@@ -98,7 +102,8 @@ def draw(arguments, root, seed):
     shutil.rmtree(folder, ignore_errors=True)
     try:
         outcome = try_case(arguments.trainer, seed, folder,
-                           arguments.precision, arguments.plant)
+                           arguments.precision, arguments.plant,
+                           arguments.deadline)
     except Exception:  # pylint: disable=broad-except
         # An error of the tester or of PyTorch does not end the other draws.
         outcome = Outcome(None, "broken", [traceback.format_exc()])

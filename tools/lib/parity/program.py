@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from parity.training import Run
 
-DEADLINE_S = 120  # limit on the time of a phase
+DEADLINE_S = 120  # limit on the time of a phase, unless another is given
 
 
 class Refused(Exception):
@@ -56,15 +56,15 @@ def phase_config(case, phase, samples, folder):
     }
 
 
-def run_phase(trainer, path, resume):
+def run_phase(trainer, path, resume, deadline_s):
     command = [trainer, "train", "--config=" + path]
     command += ["--resume"] if resume else []
     try:
         end = subprocess.run(command, capture_output=True, text=True,
-                             timeout=DEADLINE_S, check=False)
+                             timeout=deadline_s, check=False)
     except subprocess.TimeoutExpired as error:
-        raise Failed("the trainer does not end in %d s" %
-                     DEADLINE_S) from error
+        raise Failed("the trainer does not end in %g s; on a busy machine raise "
+                     "--deadline" % deadline_s) from error
     said = end.stderr.strip()[-400:]
     if end.returncode == 2:
         raise Refused(said)
@@ -72,7 +72,8 @@ def run_phase(trainer, path, resume):
         raise Failed("the trainer ends with %d: %s" % (end.returncode, said))
 
 
-def run_trainer(trainer, case, samples, start, folder):
+def run_trainer(trainer, case, samples, start, folder,
+                deadline_s=DEADLINE_S):
     save_file({name: value if case["config"]["train"]["precision"] == "f64"
                or not value.is_floating_point() else value.float()
                for name, value in start.items()
@@ -82,7 +83,7 @@ def run_trainer(trainer, case, samples, start, folder):
         path = os.path.join(folder, "phase-%d.toml" % number)
         with open(path, "w", encoding="utf-8") as file:
             file.write(config_text(phase_config(case, phase, samples, folder)))
-        run_phase(trainer, path, resume=number > 1)
+        run_phase(trainer, path, number > 1, deadline_s)
     return read_run(folder)
 
 

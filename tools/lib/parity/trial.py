@@ -14,7 +14,7 @@ import torch
 from parity.comparison import MORE, Noise, compare
 from parity.draw import draw_case, draw_start
 from parity.models import network_of
-from parity.program import Failed, Refused, run_trainer
+from parity.program import DEADLINE_S, Failed, Refused, run_trainer
 from parity.samples import Samples
 from parity.training import train
 
@@ -49,20 +49,23 @@ def model_text(model):
     return " ".join("%s=%s" % pair for pair in model.items())
 
 
-def try_case(trainer, seed, folder, precision=None, plant=()):
+def try_case(trainer, seed, folder, precision=None, plant=(),
+             deadline_s=DEADLINE_S):
     """`plant`: (section, key, factor) of numbers that PyTorch's side alone gets,
-    to see whether the difference is found."""
-    return run_case(trainer, draw_case(seed, precision), seed, folder, plant)
+    to see whether the difference is found. `deadline_s`: limit on the time of the
+    trainer in a phase."""
+    return run_case(trainer, draw_case(seed, precision), seed, folder, plant,
+                    deadline_s)
 
 
-def run_case(trainer, case, seed, folder, plant=()):
+def run_case(trainer, case, seed, folder, plant=(), deadline_s=DEADLINE_S):
     """`seed`: of the noise."""
     os.makedirs(folder)
     with open(os.path.join(folder, "case.json"), "w", encoding="utf-8") as file:
         json.dump(case, file, indent=1)
     start, samples = draw_start(case), Samples(case, folder)
     try:
-        got = run_trainer(trainer, case, samples, start, folder)
+        got = run_trainer(trainer, case, samples, start, folder, deadline_s)
     except Refused as error:
         return Outcome(case, "refused", [str(error)])
     except Failed as error:
