@@ -177,6 +177,9 @@ struct Waiting {
   // started it, and wait for the same `collective`. Empty: all have started,
   // and the work is in progress. A receive from any source lists all others.
   std::vector<int> ranks;
+  // Whether those in other processes are known not to have started it. False:
+  // they may have run it, since this process hears nothing of them (NCCL).
+  bool certain = true;
   // Time when it was started; for RunInline(), the time when it gave up
   // spinning.
   std::chrono::steady_clock::time_point since;

@@ -20,9 +20,10 @@
 // Tensors are on the ranks' device. On GPUs a collective, or a send, comes
 // after all that the rank has computed so far; one that does not wait leaves
 // what follows to run beside it. What a rank receives is there for what it
-// computes after Wait(). GPUs add up floats alone. Over several processes their
-// ranks start the collectives of all their groups in one order; messages may be
-// started in any.
+// computes after Wait(). GPUs add up floats alone unless NCCL does it
+// (SpawnOptions::reduction_order), whose groups have no messages. With NCCL,
+// and over several processes, their ranks start the collectives of all groups
+// in one order; messages may be started in any.
 //
 // The collectives give, with n ranks, of which r is one:
 //

@@ -55,6 +55,7 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
   spec.inline_bytes = options.inline_bytes;
   spec.cluster = options.cluster;
   spec.device = options.device;
+  spec.reduction_order = options.reduction_order;
   spec.kernels = options.kernels;
   spec.threads_per_rank = options.threads_per_rank;
   if (program == nullptr) return spec;

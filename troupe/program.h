@@ -27,12 +27,14 @@
 // begin anew, and pass the earlier ones in the processes that they start.
 // actors/launchers/self_launch.h says more, also about signals.
 //
-// Ranks may compute on GPUs; their groups are then those of a job with the
-// reduction order "tree", which has the same bits wherever ranks live:
+// Ranks may compute on GPUs; their groups are then those of a job with the same
+// reduction order: "tree" has the same bits wherever ranks live, "any" is
+// NCCL's (torch.distributed's backend="nccl"), and faster:
 //
 //   SpawnOptions options;
 //   options.ranks = 2;
 //   options.device = *nn::Device::Parse("cuda");    // a GPU for each rank
+//   options.reduction_order = "any";
 //   return ExitCode(Spawn(Run, options));
 //
 // The simulator runs the same program in one thread (troupe/simulate.h).
@@ -40,9 +42,10 @@
 // Errors: the program reports one by a base::StatusError (or any other
 // exception), which ends its rank and all peers. What comes out is the first
 // failure, with its rank, its call and line, and the calls that its peers were
-// in. kInvalidArgument for options that no program can have; kUnimplemented for
-// a device that this build has no kernels for, kUnavailable for one that this
-// machine does not have for each rank.
+// in. kInvalidArgument for options that no program can have, such as NCCL's
+// order on the CPU or in a build without NCCL; kUnimplemented for a device that
+// this build has no kernels for, kUnavailable for one that this machine does
+// not have for each rank.
 
 #ifndef TROUPE_PROGRAM_H_
 #define TROUPE_PROGRAM_H_
@@ -51,6 +54,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 
 #include "absl/status/status.h"
@@ -92,6 +96,12 @@ struct SpawnOptions {
   // Device on which each rank computes: "cpu", "reference", or "cuda", by which
   // each rank of a host has a GPU of its own; "cuda:0" puts all ranks on one.
   nn::Device device = {};
+  // Order in which groups of GPUs add up, and so who makes them: "tree", the
+  // order of the CPU; "any", that of NCCL, within a process and over several;
+  // "auto", which is "any" where ranks have GPUs of their own and the program
+  // has NCCL. With NCCL all ranks make groups, and use them, in one order, and
+  // bits depend on the GPUs (docs/cuda.md, Sums over ranks).
+  std::string reduction_order = "tree";
   // Opens a rank's kernels, which are of a device of that kind. Null: those of
   // `device`.
   std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels = {};

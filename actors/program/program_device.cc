@@ -1,11 +1,14 @@
 #include "actors/program/program_device.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/setup/group_makers.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "nn/kernels/open_kernels.h"
+#include "pipeline/plan.h"
 
 namespace troupe::actors {
 namespace {
@@ -45,6 +48,17 @@ absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenProgramKernels(
                          "the program's kernels are of ", device.ToString(),
                          "; set device to theirs, for which its groups are "
                          "made")));
+}
+
+absl::StatusOr<bool> GroupsAreOfNccl(const ProgramSpec& spec) {
+  const int processes = spec.cluster.has_value() ? spec.cluster->processes : 1;
+  const absl::StatusOr<std::string> order =
+      ChooseReductionOrder("reduction_order", spec.reduction_order,
+                           {spec.device, spec.ranks, processes});
+  if (!order.ok()) {
+    return base::WithFields<&ProgramSpec::reduction_order>(order.status());
+  }
+  return *order == pipeline::kAnyReduction;
 }
 
 }  // namespace troupe::actors

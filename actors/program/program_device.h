@@ -1,4 +1,4 @@
-// The devices of a program's ranks.
+// The devices of a program's ranks, and whether their groups are NCCL's.
 //
 //   TROUPE_RETURN_IF_ERROR(CheckProgramDevices(spec, /*ranks=*/2));
 //   TROUPE_ASSIGN_OR_RETURN(auto kernels,
@@ -30,6 +30,11 @@ absl::Status CheckProgramDevices(const ProgramSpec& spec, int ranks);
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenProgramKernels(
     const ProgramSpec& spec, int local_rank,
     std::shared_ptr<nn::KernelChoices> choices);
+
+// Returns whether NCCL makes the groups of the program's ranks.
+//   kInvalidArgument: it would have to, and cannot; names
+//     ProgramSpec::reduction_order.
+absl::StatusOr<bool> GroupsAreOfNccl(const ProgramSpec& spec);
 
 }  // namespace troupe::actors
 

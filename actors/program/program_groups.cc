@@ -58,10 +58,11 @@ absl::StatusOr<std::shared_ptr<comm::Communicator>> ProgramGroups::Join(
   absl::MutexLock lock(&mutex_);
   TROUPE_RETURN_IF_ERROR(aborted_);
   const int number = joined_[{rank, members}]++;
-  Handles& handles = groups_[{members, number}];
-  if (handles.empty()) {
+  Made& made = groups_[{members, number}];
+  if (made.handles.empty()) {
     comm::FabricGroupOptions options;
     options.name = absl::StrCat("{", absl::StrJoin(members, ", "), "}");
+    if (number > 0) absl::StrAppend(&options.name, " (", number + 1, ")");
     options.ranks = members;
     options.key = KeyOf(members, number);
     absl::StatusOr<comm::Group> group = make_group_(options);
@@ -69,25 +70,27 @@ absl::StatusOr<std::shared_ptr<comm::Communicator>> ProgramGroups::Join(
       groups_.erase({members, number});
       return group.status();
     }
-    for (std::unique_ptr<comm::Communicator>& made : *group) {
-      handles.push_back(std::move(made));
+    for (std::unique_ptr<comm::Communicator>& handle : *group) {
+      made.here.push_back(handle != nullptr);
+      made.handles.push_back(std::move(handle));
     }
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (left_[members[i]]) of_others.push_back(std::move(handles[i]));
+    for (std::size_t i = 0; i < members.size() && !keeps_; ++i) {
+      if (left_[members[i]]) of_others.push_back(std::move(made.handles[i]));
     }
   }
-  return handles[place];
+  return made.handles[place];
 }
 
 ProgramGroups::Handles ProgramGroups::Remove(int rank) {
   Handles removed;
   absl::MutexLock lock(&mutex_);
   left_[rank] = true;
-  for (auto& [key, handles] : groups_) {
+  if (keeps_) return removed;
+  for (auto& [key, made] : groups_) {
     const std::vector<int>& members = key.first;
     const auto found = std::find(members.begin(), members.end(), rank);
     if (found == members.end()) continue;
-    removed.push_back(std::move(handles[found - members.begin()]));
+    removed.push_back(std::move(made.handles[found - members.begin()]));
   }
   return removed;
 }
@@ -97,35 +100,45 @@ void ProgramGroups::Leave(int rank) {
   Remove(rank).clear();
 }
 
-std::vector<std::pair<std::vector<int>, std::shared_ptr<comm::Communicator>>>
-ProgramGroups::All() const {
-  std::vector<std::pair<std::vector<int>, std::shared_ptr<comm::Communicator>>>
-      all;
+std::vector<ProgramGroups::Listed> ProgramGroups::All() const {
+  std::vector<Listed> all;
   absl::MutexLock lock(&mutex_);
-  for (const auto& [key, handles] : groups_) {
-    for (const auto& handle : handles) {
-      if (handle != nullptr) all.emplace_back(key.first, handle);
+  for (const auto& [key, made] : groups_) {
+    for (const auto& handle : made.handles) {
+      if (handle != nullptr) all.push_back({key.first, made.here, handle});
     }
   }
   return all;
 }
 
+std::vector<int> ProgramGroups::WaitsInVain(const Listed& listed,
+                                            const comm::Waiting& waiting,
+                                            const std::vector<bool>& returned) {
+  std::vector<int> gone;
+  for (int place : waiting.ranks) {
+    // A rank of another process may have returned after it has taken part.
+    if (!waiting.certain && !listed.here[place]) continue;
+    const int rank = listed.members[place];
+    if (!returned[rank]) return {};
+    gone.push_back(rank);
+  }
+  return gone;
+}
+
 void ProgramGroups::AbortStale(const std::vector<bool>& returned) {
   std::set<std::string> stale;
-  for (const auto& [members, comm] : All()) {
-    for (const comm::Waiting& waiting : comm->Waits()) {
-      std::vector<int> gone;
-      for (int rank : waiting.ranks) {
-        if (returned[members[rank]]) gone.push_back(members[rank]);
-      }
-      if (gone.empty() || gone.size() != waiting.ranks.size()) continue;
+  for (const Listed& listed : All()) {
+    comm::Communicator& comm = *listed.comm;
+    for (const comm::Waiting& waiting : comm.Waits()) {
+      const std::vector<int> gone = WaitsInVain(listed, waiting, returned);
+      if (gone.empty()) continue;
       const std::string wait =
-          absl::StrCat(comm->rank(), " in ", absl::StrJoin(members, ","), ": ",
-                       waiting.collective, " ", waiting.what, " ",
+          absl::StrCat(comm.rank(), " in ", absl::StrJoin(listed.members, ","),
+                       ": ", waiting.collective, " ", waiting.what, " ",
                        waiting.since.time_since_epoch().count());
       stale.insert(wait);
       if (stale_.count(wait) == 0) continue;
-      comm->Abort(absl::UnavailableError(
+      comm.Abort(absl::UnavailableError(
           absl::StrCat("rank ", absl::StrJoin(gone, ", "),
                        gone.size() == 1 ? " has" : " have",
                        " returned and will not take part in ", waiting.what)));
@@ -140,7 +153,7 @@ void ProgramGroups::Abort(const absl::Status& why) {
     if (!aborted_.ok()) return;
     aborted_ = why;
   }
-  for (const auto& [members, comm] : All()) comm->Abort(why);
+  for (const Listed& listed : All()) listed.comm->Abort(why);
 }
 
 }  // namespace troupe::actors

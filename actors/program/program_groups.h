@@ -9,7 +9,8 @@
 //   groups.Leave(rank);
 //
 // Only members join, so ranks outside of a group need not know of it. The n-th
-// group that a rank makes of the same members is the n-th one of its peers.
+// group that a rank makes of the same members is the n-th one of its peers, and
+// has a name of its own.
 //
 // A rank that has left takes part in nothing any more: peers in its process
 // that need it for something that they have started, or start later, get
@@ -48,6 +49,10 @@ class ProgramGroups {
   absl::StatusOr<std::shared_ptr<comm::Communicator>> Join(
       int rank, const std::vector<int>& members) ABSL_LOCKS_EXCLUDED(mutex_);
   void Leave(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Lets Leave() keep the rank's communicators until this object ends: for
+  // groups whose peers in other processes may still be at work with them, and
+  // would lose their memory (NCCL's). Called before the first Join().
+  void KeepUntilTheEnd() { keeps_ = true; }
   // Ends the work of groups that wait for nobody but ranks that have returned
   // from their programs, if it has been found waiting by the call before, too:
   // what those have started comes sooner.
@@ -58,6 +63,10 @@ class ProgramGroups {
 
  private:
   using Handles = std::vector<std::shared_ptr<comm::Communicator>>;
+  struct Made {
+    Handles handles;         // null for a member that lives elsewhere, or left
+    std::vector<bool> here;  // whether a member lives in this process
+  };
   // The members, and the number of the group among those of the same members.
   using Key = std::pair<std::vector<int>, int>;
 
@@ -65,14 +74,24 @@ class ProgramGroups {
   // Takes the rank's communicators out of all groups.
   Handles Remove(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns all communicators, with the members of their groups.
-  std::vector<std::pair<std::vector<int>, std::shared_ptr<comm::Communicator>>>
-  All() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // A communicator, with the members of its group, and which of them are here.
+  struct Listed {
+    std::vector<int> members;
+    std::vector<bool> here;
+    std::shared_ptr<comm::Communicator> comm;
+  };
+  std::vector<Listed> All() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the members that `waiting` is for in vain, since they have
+  // returned; none if it is for others, too.
+  static std::vector<int> WaitsInVain(const Listed& listed,
+                                      const comm::Waiting& waiting,
+                                      const std::vector<bool>& returned);
 
   const int ranks_;
   const GroupMaker make_group_;
+  bool keeps_ = false;
   mutable absl::Mutex mutex_;
-  std::map<Key, Handles> groups_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, Made> groups_ ABSL_GUARDED_BY(mutex_);
   // Number of groups of the same members that a rank has joined.
   std::map<std::pair<int, std::vector<int>>, int> joined_
       ABSL_GUARDED_BY(mutex_);

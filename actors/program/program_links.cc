@@ -15,6 +15,7 @@
 #include "actors/cluster/rendezvous.h"
 #include "actors/setup/roster.h"
 #include "base/check.h"
+#include "comm/fabric_store.h"
 
 namespace troupe::actors {
 namespace {
@@ -23,6 +24,8 @@ namespace {
 // "failed 3 CODE MESSAGE". "done": no more ends will come; "bye": the sender
 // has the "done" of all.
 constexpr std::uint32_t kEndChannel = 1;
+// Parcels of this channel carry the ids of groups that NCCL makes.
+constexpr std::uint32_t kIdChannel = 2;
 constexpr char kReturned[] = "returned";
 constexpr char kFailed[] = "failed";
 constexpr char kDone[] = "done";
@@ -157,16 +160,19 @@ class ProgramLinks::EndReceiver : public comm::ParcelHandler {
 };
 
 ProgramLinks::~ProgramLinks() {
+  if (fabric_ == nullptr) return;  // Open() has failed
   fabric_->SetParcelHandler(kEndChannel, nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<ProgramLinks>> ProgramLinks::Open(
-    const ProgramSpec& spec) {
+    const ProgramSpec& spec, bool by_nccl) {
   const ClusterOptions& cluster = *spec.cluster;
   TROUPE_ASSIGN_OR_RETURN(
       MetProcesses met,
-      MeetProcesses(cluster, absl::StrCat("number of ranks = ", spec.ranks,
-                                          "\n", cluster.agreement)));
+      MeetProcesses(
+          cluster,
+          absl::StrCat("number of ranks = ", spec.ranks, "\nreduction_order = ",
+                       by_nccl ? "any" : "tree", "\n", cluster.agreement)));
   if (met.roster.ranks() != spec.ranks) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the processes have ", met.roster.ranks(),
@@ -189,14 +195,22 @@ absl::StatusOr<std::unique_ptr<ProgramLinks>> ProgramLinks::Open(
   std::unique_ptr<ProgramLinks> links(new ProgramLinks(shared));
   TROUPE_ASSIGN_OR_RETURN(links->fabric_,
                           comm::Fabric::Make(std::move(fabric)));
-  return links;
-}
-
-GroupMaker ProgramLinks::groups(nn::Device device) {
   // The roster lives as long as what shares it.
-  return GroupsOver(fabric_,
-                    std::shared_ptr<const Roster>(shared_, &shared_->roster),
-                    device, LocalGroupsBy(GroupsOn(device)));
+  const std::shared_ptr<const Roster> roster(shared, &shared->roster);
+  links->make_group_ = GroupsOver(links->fabric_, roster, spec.device,
+                                  LocalGroupsBy(GroupsOn(spec.device)));
+  if (!by_nccl) return links;
+  links->by_nccl_ = true;
+  NcclGroups how;
+  how.store = std::make_shared<comm::FabricStore>(links->fabric_, kIdChannel);
+  // A strand that waited for an id would not drive its device meanwhile, which
+  // may be making the group before.
+  how.makes_later = true;
+  how.generation = met.generation;
+  how.timeout = spec.timeout;
+  links->make_group_ = GroupsByNcclOver(roster, cluster.process, std::move(how),
+                                        std::move(links->make_group_));
+  return links;
 }
 
 void ProgramLinks::Attach(const ProgramContextPtr& context) {
@@ -213,6 +227,7 @@ void ProgramLinks::Attach(const ProgramContextPtr& context) {
     }
     Say(words);
   };
+  if (by_nccl_) context->groups.KeepUntilTheEnd();
   {
     absl::MutexLock lock(&shared_->mutex);
     shared_->context = context;

@@ -1,9 +1,9 @@
 // The connection of a program's processes: they tell each other which ranks
-// have returned, and why one has failed.
+// have returned, why one has failed, and the ids of groups by NCCL.
 //
-//   TROUPE_ASSIGN_OR_RETURN(auto links, ProgramLinks::Open(spec));
-//   auto context = std::make_shared<ProgramContext>(
-//       spec, links->groups(spec.device));
+//   TROUPE_ASSIGN_OR_RETURN(auto links,
+//                           ProgramLinks::Open(spec, /*by_nccl=*/false));
+//   auto context = std::make_shared<ProgramContext>(spec, links->groups());
 //   links->Attach(context);
 //   auto ranks = SpawnProgram(system, context);
 //   links->Wait(*context);                // until all ranks of all have ended
@@ -31,20 +31,20 @@
 #include "actors/program/program_strand.h"
 #include "actors/setup/group_makers.h"
 #include "comm/fabric.h"
-#include "nn/tensor/device.h"
 
 namespace troupe::actors {
 
 class ProgramLinks {
  public:
-  // Meets the other processes, and connects to them.
+  // Meets the other processes, and connects to them. `by_nccl`: whether NCCL
+  // makes the groups (GroupsAreOfNccl()), the same in all processes.
   static absl::StatusOr<std::unique_ptr<ProgramLinks>> Open(
-      const ProgramSpec& spec);
+      const ProgramSpec& spec, bool by_nccl);
   ~ProgramLinks();
 
-  // Returns the maker of groups over the processes, of ranks on `device`. This
-  // outlives it.
-  GroupMaker groups(nn::Device device);
+  // Returns the maker of groups over the processes, of ranks on the spec's
+  // device. This outlives it.
+  const GroupMaker& groups() const { return make_group_; }
   // Sets the ranks of this process, and lets the others know of their ends. To
   // be called once, before the ranks begin.
   void Attach(const ProgramContextPtr& context);
@@ -65,6 +65,8 @@ class ProgramLinks {
   // State that callbacks of the fabric share.
   const std::shared_ptr<Shared> shared_;
   std::shared_ptr<comm::Fabric> fabric_;
+  GroupMaker make_group_;
+  bool by_nccl_ = false;  // whether those groups are NCCL's
 };
 
 }  // namespace troupe::actors

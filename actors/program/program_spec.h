@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,6 +31,10 @@ struct ProgramSpec {
   // Device on which each rank computes, and of its groups. "cuda" gives each
   // rank of a host a GPU of its own (docs/cuda.md, Choosing a GPU).
   nn::Device device;
+  // Order in which the ranks of a group add up: "tree", "any" or "auto", as in
+  // a job's plan (pipeline/plan.h). "any" is that of NCCL, which then makes the
+  // groups: for GPUs alone.
+  std::string reduction_order = "tree";
   // Opens a rank's kernels, which are of a device of that kind. Null: those of
   // `device`, where each kernel may use threads_per_rank threads.
   std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;

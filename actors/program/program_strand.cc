@@ -90,14 +90,22 @@ bool ProgramState::shares_thread() const {
 
 absl::Status ProgramState::RunBody() {
   try {
-    const absl::Status opened = OpenDevice();
-    return WithCalls(opened.ok() ? context_->spec.body(*this) : opened);
+    absl::Status status = OpenDevice();
+    if (status.ok()) status = context_->spec.body(*this);
+    if (status.ok() && context_->by_nccl && work_) status = AwaitGroups();
+    return WithCalls(status);
   } catch (const base::StatusError& error) {
     return WithCalls(error.status());
   } catch (const std::exception&) {
     return WithCalls(
         absl::InternalError(base::ExceptionText(std::current_exception())));
   }
+}
+
+absl::Status ProgramState::AwaitGroups() {
+  const base::Event made = work_->Record();
+  AwaitDevice(made);
+  return made.status();
 }
 
 absl::Status ProgramState::OpenDevice() {

@@ -70,6 +70,8 @@ struct ProgramContext {
   int last = spec.ranks;
   // Number of the ranks of this host in earlier processes.
   int ranks_before = 0;
+  // Whether the groups are NCCL's, which a rank's device makes.
+  bool by_nccl = false;
   // Why ranks here cannot begin: there are too few devices.
   absl::Status refused;
   // Algorithms of the kernels here.
@@ -130,6 +132,9 @@ class ProgramState : private ProgramRank {
   CallNote& call() override { return context_->calls[rank_]; }
 
   absl::Status RunBody();
+  // Waits until the device has made all groups: a rank that leaves one earlier
+  // would keep its peers from making theirs.
+  absl::Status AwaitGroups();
   // Opens the rank's kernels.
   absl::Status OpenDevice();
   void CloseDevice();

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -35,6 +36,14 @@ std::int64_t InlineBytes(const ProgramSpec& spec) {
              : MeasureInlineBytes(spec.ranks, base::AvailableCores());
 }
 
+// Returns the maker of groups of a program in one process.
+GroupMaker GroupsHere(const ProgramSpec& spec, bool by_nccl) {
+  GroupMaker in_memory = LocalGroupsBy(GroupsOn(spec.device));
+  if (!by_nccl) return in_memory;
+  return LocalGroupsByNccl(spec.timeout, /*generation=*/0,
+                           std::move(in_memory));
+}
+
 }  // namespace
 
 absl::Status CheckProgram(const ProgramSpec& spec) {
@@ -53,25 +62,26 @@ absl::Status CheckProgram(const ProgramSpec& spec) {
         absl::StrCat("the timeout of waits is positive, not ",
                      absl::FormatDuration(spec.timeout)));
   }
-  return absl::OkStatus();
+  return GroupsAreOfNccl(spec).status();
 }
 
 absl::Status RunProgram(const ProgramSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckProgram(spec));
   try {
+    TROUPE_ASSIGN_OR_RETURN(const bool by_nccl, GroupsAreOfNccl(spec));
     const std::int64_t inline_bytes = InlineBytes(spec);
     TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadSupply> threads,
                             StartActorThreads(ProgramThreads(RanksHere(spec))));
     std::unique_ptr<ProgramLinks> links;
     if (spec.cluster.has_value() && spec.cluster->processes > 1) {
-      TROUPE_ASSIGN_OR_RETURN(links, ProgramLinks::Open(spec));
+      TROUPE_ASSIGN_OR_RETURN(links, ProgramLinks::Open(spec, by_nccl));
     }
     ThreadedConfig config(*threads);
     caf::actor_system system(config);
     const auto context = std::make_shared<ProgramContext>(
-        spec, links == nullptr ? LocalGroupsBy(GroupsOn(spec.device))
-                               : links->groups(spec.device));
+        spec, links == nullptr ? GroupsHere(spec, by_nccl) : links->groups());
     context->inline_bytes = inline_bytes;
+    context->by_nccl = by_nccl;
     if (links != nullptr) {
       links->Attach(context);
       // The other processes are told why.

@@ -13,13 +13,13 @@
 #include "actors/planning/calibrate.h"
 #include "actors/planning/dtype_choice.h"
 #include "actors/planning/pipeline_choice.h"
+#include "actors/setup/group_makers.h"
 #include "actors/setup/rank_setup.h"
 #include "actors/setup/resume.h"
 #include "actors/setup/settings.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
-#include "comm/nccl/nccl_backend.h"
 #include "nn/optim/optimizer_options.h"
 #include "pipeline/plan_diff.h"
 
@@ -127,33 +127,13 @@ int ProcessesOf(const JobSpec& spec) {
 
 // Returns the order in which reductions add up the ranks' elements.
 absl::StatusOr<std::string> ReductionOrderOf(const JobSpec& spec) {
-  const pipeline::PlanOptions& plan = spec.plan;
-  const bool on_gpus = spec.device.type == nn::DeviceType::kCuda;
-  const bool on_several =
-      on_gpus && plan.mesh.size() > 1 &&
-      (spec.device.index == nn::Device::kOneForEach || ProcessesOf(spec) > 1);
-  if (plan.reduction_order == pipeline::kAutoReduction) {
-    return on_several && comm::HasNccl() ? pipeline::kAnyReduction
-                                         : pipeline::kTreeReduction;
-  }
-  if (plan.reduction_order != pipeline::kAnyReduction) {
-    return plan.reduction_order;
-  }
-  const auto refuse = [](absl::string_view why) {
-    return base::FieldError<&pipeline::PlanOptions::reduction_order>(
-        absl::StrCat(base::FieldName<&pipeline::PlanOptions::reduction_order>(),
-                     " = \"any\" ", why));
-  };
-  if (!on_gpus) {
-    return refuse(absl::StrCat("is for GPUs, and the device is ",
-                               spec.device.ToString(), "; take \"tree\""));
-  }
-  if (!comm::HasNccl()) {
-    return refuse(
-        "needs NCCL, without which this program was built; build it with "
-        "--config=cuda, or take \"tree\"");
-  }
-  return plan.reduction_order;
+  absl::StatusOr<std::string> order = ChooseReductionOrder(
+      base::FieldName<&pipeline::PlanOptions::reduction_order>(),
+      spec.plan.reduction_order,
+      {spec.device, spec.plan.mesh.size(), ProcessesOf(spec)});
+  if (order.ok()) return order;
+  return base::WithFields<&pipeline::PlanOptions::reduction_order>(
+      order.status());
 }
 
 absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(

@@ -10,8 +10,6 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "comm/local/local_group.h"
-#include "comm/memory_store.h"
-#include "comm/nccl/nccl_backend.h"
 #include "nn/kernels/open_kernels.h"
 #include "pipeline/action_rules.h"
 #include "pipeline/plan_groups.h"
@@ -81,33 +79,8 @@ GroupMaker LocalGroups(const ProcessContext& process) {
       process.plan->reduction_order != pipeline::kAnyReduction) {
     return in_memory;
   }
-  return GroupsByNccl(
-      process, std::make_shared<comm::MemoryStore>(), [](int) { return true; },
-      std::move(in_memory));
-}
-
-GroupMaker GroupsByNccl(const ProcessContext& process,
-                        std::shared_ptr<comm::Store> store,
-                        std::function<bool(int rank)> is_local,
-                        GroupMaker make_lonely) {
-  return [=, generation = static_cast<std::uint32_t>(process.generation),
-          timeout = process.spec->timeout](
-             const FabricGroupOptions& group) -> absl::StatusOr<Group> {
-    // A rank without peers needs no NCCL.
-    if (group.ranks.size() == 1) return make_lonely(group);
-    comm::NcclGroupOptions options;
-    options.name = group.name;
-    options.ranks = group.ranks;
-    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-      if (is_local(group.ranks[i]))
-        options.local.push_back(static_cast<int>(i));
-    }
-    options.generation = generation;
-    options.timeout = timeout;
-    options.in_flight_max = group.in_flight_max;
-    if (options.local.empty()) return Group(group.ranks.size());
-    return comm::MakeNcclGroup(options, *store);
-  };
+  return LocalGroupsByNccl(process.spec->timeout, process.generation,
+                           std::move(in_memory));
 }
 
 GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store) {
@@ -118,13 +91,13 @@ GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store) {
       process.plan->reduction_order != pipeline::kAnyReduction) {
     return spanning;
   }
-  const auto is_local = [fabric = process.fabric,
-                         roster = process.roster](int rank) {
-    return roster->ProcessOf(rank) == fabric->process();
-  };
+  NcclGroups how;
   // The shared_ptr does not own the store.
-  const std::shared_ptr<comm::Store> borrowed(&store, [](comm::Store*) {});
-  return GroupsByNccl(process, borrowed, is_local, std::move(spanning));
+  how.store = std::shared_ptr<comm::Store>(&store, [](comm::Store*) {});
+  how.generation = process.generation;
+  how.timeout = process.spec->timeout;
+  return GroupsByNcclOver(process.roster, process.fabric->process(),
+                          std::move(how), std::move(spanning));
 }
 
 absl::Status CheckBuckets(const pipeline::Plan& plan) {

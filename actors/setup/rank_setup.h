@@ -11,7 +11,6 @@
 #ifndef ACTORS_SETUP_RANK_SETUP_H_
 #define ACTORS_SETUP_RANK_SETUP_H_
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -28,14 +27,6 @@ namespace troupe::actors {
 // its hooks if they make groups, by NCCL if its plan permits any order of
 // reduction, else by GroupsOn().
 GroupMaker LocalGroups(const ProcessContext& process);
-
-// Returns a maker of groups by NCCL, which exchanges NCCL's ids through `store`
-// and makes communicators for the local ranks alone. A group of one rank is
-// made by `make_lonely`.
-GroupMaker GroupsByNccl(const ProcessContext& process,
-                        std::shared_ptr<comm::Store> store,
-                        std::function<bool(int rank)> is_local,
-                        GroupMaker make_lonely);
 
 // Returns the maker of groups for a job in several processes, which
 // `process.fabric` connects. Groups of GPUs use NCCL, or stage tensors through

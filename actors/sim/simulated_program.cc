@@ -37,14 +37,23 @@ SimulatedRun SimulateProgram(const ProgramSpec& spec,
         "ProgramSpec.cluster out");
   }
   if (run.status.ok()) run.status = CheckProgramDevices(spec, spec.ranks);
+  const absl::StatusOr<bool> by_nccl = GroupsAreOfNccl(spec);
+  if (run.status.ok()) run.status = by_nccl.status();
   if (!run.status.ok()) return run;
   SimulatedConfig config;
   AddMessageTypes(config);
   caf::actor_system system(config);
   SeededScheduler scheduler(system, {options.seed, options.message_time_max});
-  const auto context = std::make_shared<ProgramContext>(
-      spec, InSmallChunks(options.make_group == nullptr ? GroupsOn(spec.device)
-                                                        : options.make_group));
+  GroupMaker make_group =
+      InSmallChunks(options.make_group == nullptr ? GroupsOn(spec.device)
+                                                  : options.make_group);
+  if (*by_nccl && options.make_group == nullptr) {
+    make_group = LocalGroupsByNccl(spec.timeout, /*generation=*/0,
+                                   std::move(make_group));
+  }
+  const auto context =
+      std::make_shared<ProgramContext>(spec, std::move(make_group));
+  context->by_nccl = *by_nccl;
   context->inline_bytes = std::max<std::int64_t>(0, spec.inline_bytes);
   std::vector<ProgramActor> ranks = SpawnProgram(system, context);
   while (!context->outcome.has_ended()) {

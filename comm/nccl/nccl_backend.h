@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct NcclGroupOptions {
   std::vector<int> local;
   // Number of the attempt to run the job: a later one shares no state with it.
   std::uint32_t generation = 0;
+  // Store that is asked for the id by the devices' queues, before they make the
+  // communicators, so that making the group waits for nobody. Asking it must
+  // not block. Null: the maker waits for the id.
+  std::shared_ptr<Store> later_id;
   // Limit on the wait for peers: at the start, and in a collective.
   absl::Duration timeout = absl::Minutes(5);
   // Clock for the timeout; null: the machine's.
@@ -47,7 +52,7 @@ struct NcclGroupOptions {
 // Makes a communicator for each rank of the group, null for those that live in
 // other processes. All processes that have a rank call it, in the same order of
 // groups: the one with index 0 publishes the group's id in `store`, and the
-// others wait for it.
+// others wait for it (later_id says where).
 //   kUnimplemented: this program was built without NCCL.
 //   kInvalidArgument: names the option that does not fit.
 //   kDeadlineExceeded: no id was published.

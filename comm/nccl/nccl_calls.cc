@@ -43,6 +43,8 @@ ncclRedOp_t OpOf(ReduceOp op) {
       return ncclMax;
     case ReduceOp::kProduct:
       return ncclProd;
+    case ReduceOp::kAvg:
+      return ncclAvg;
     default:
       return ncclSum;
   }
@@ -223,12 +225,8 @@ absl::Status CheckNccl(const Collective& collective, int rank) {
     case ReduceOp::kMin:
     case ReduceOp::kMax:
     case ReduceOp::kProduct:
-      return absl::OkStatus();
     case ReduceOp::kAvg:
-      return absl::UnimplementedError(absl::StrCat(
-          collective.ToString(),
-          ": NCCL divides before it adds; use sum and divide afterwards, or "
-          "reduction_order = \"tree\""));
+      return absl::OkStatus();
     default:
       return absl::UnimplementedError(absl::StrCat(
           collective.ToString(), ": NCCL does not reduce by ",

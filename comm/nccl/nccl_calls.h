@@ -6,9 +6,9 @@
 //   NcclTarget target = {comm, rank, size, stream, scratch};
 //   ncclResult_t result = CallNccl(collectives, target);
 //
-// kSum, kMin, kMax and kProduct are NCCL's own; kAvg is refused, since NCCL
-// divides each term before it adds (the engine folds its divisor into the
-// update). kMin and kMax treat NaN as NCCL does.
+// kSum, kAvg, kMin, kMax and kProduct are NCCL's own. Its average multiplies
+// each term by 1/n, in the dtype, before it adds; jobs use sums, and fold the
+// divisor into the update. kMin and kMax treat NaN as NCCL does.
 //
 // Threads: that of the communicator's device.
 

@@ -15,14 +15,16 @@
 // start together (StartCoalesced) are one NCCL group, one kernel for small
 // ones. UseDevice() enqueues the creation of the communicator, which waits for
 // all ranks. Later work on the same queue waits for it: groups that share
-// queues must be used in one order on all their ranks.
+// queues must be used in one order on all their ranks. A second UseDevice()
+// moves a rank that has started nothing to another queue of its device.
 //
 // Bits: equal on all ranks, and reproducible with the same GPUs and NCCL; with
 // three ranks and more they differ from those of reduction_tree.h. Each rank
 // needs a GPU of its own: NCCL before 2.30 refuses two ranks on one.
 //
-// Not supported: reduce_update (devices update afterwards), kAvg, bitwise
-// operations, and messages: NCCL's have no tags, and no length of their own.
+// Not supported: reduce_update (devices update afterwards), bitwise operations,
+// and messages: NCCL's have no tags, and no length of their own. kAvg rounds as
+// NCCL does, each term before it is added.
 //
 // Ranks of one process that start different collectives fail at once. Ranks of
 // several processes gather, before each collective, three words about the

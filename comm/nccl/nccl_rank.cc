@@ -31,12 +31,18 @@ bool IsOver(ncclComm_t comm, ncclResult_t last) {
 
 }  // namespace
 
-NcclRank::NcclRank(const NcclGroupOptions& options, int rank,
-                   const ncclUniqueId& id, std::shared_ptr<LocalRanks> local,
-                   AbortAll abort_all)
+absl::Status IdIsLate(const NcclGroupOptions& options) {
+  return absl::DeadlineExceededError(absl::StrCat(
+      "group \"", options.name, "\": rank ", options.ranks[0],
+      " has not made it within ", absl::FormatDuration(options.timeout),
+      "; all its ranks make it, and their groups in one order"));
+}
+
+NcclRank::NcclRank(const NcclGroupOptions& options, int rank, FindId find_id,
+                   std::shared_ptr<LocalRanks> local, AbortAll abort_all)
     : options_(options),
       rank_(rank),
-      id_(id),
+      find_id_(std::move(find_id)),
       local_(std::move(local)),
       abort_all_(std::move(abort_all)) {}
 
@@ -69,21 +75,30 @@ std::string NcclRank::LateText(std::uint64_t number) const {
 }
 
 void NcclRank::Use(DeviceWork* work) {
+  if (work_ != nullptr) {
+    // The communicator is made already, or will be, on the former queue.
+    work->Wait(work_->Record());
+    work_ = work;
+    return;
+  }
   work_ = work;
   const absl::Time since = Now();
   const auto init = [self = shared_from_this(), since,
                      begun = false](void* stream) mutable {
-    const bool over = self->Advance(
-        kInit,
-        [](NcclRank& rank, void* on) {
-          rank.mutex_.AssertHeld();
-          const ncclResult_t made = rank.MakeScratch(on);
-          return made == ncclSuccess ? rank.Init() : made;
-        },
-        &begun, stream);
+    const bool over =
+        self->HasId() && self->Advance(
+                             kInit,
+                             [](NcclRank& rank, void* on) {
+                               rank.mutex_.AssertHeld();
+                               const ncclResult_t made = rank.MakeScratch(on);
+                               return made == ncclSuccess ? rank.Init() : made;
+                             },
+                             &begun, stream);
     if (over || self->Now() < since + self->options_.timeout) return over;
-    self->abort_all_(absl::DeadlineExceededError(
-        self->Named(absl::StrCat(kInit, " ", self->LateText(0)))));
+    self->abort_all_(self->id_.has_value()
+                         ? absl::DeadlineExceededError(self->Named(
+                               absl::StrCat(kInit, " ", self->LateText(0))))
+                         : IdIsLate(self->options_));
     return true;
   };
   const absl::Status given = work_->Enqueue(kInit, init);
@@ -92,11 +107,25 @@ void NcclRank::Use(DeviceWork* work) {
   work_->Record().OnReady([self = shared_from_this()](const absl::Status&) {});
 }
 
+bool NcclRank::HasId() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!aborted_.ok() || id_.has_value()) return true;
+  }
+  const absl::StatusOr<std::optional<ncclUniqueId>> found = find_id_();
+  if (!found.ok()) {
+    abort_all_(found.status());
+    return true;
+  }
+  id_ = *found;
+  return id_.has_value();
+}
+
 ncclResult_t NcclRank::Init() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   begun_ = true;
-  return ncclCommInitRankConfig(&comm_, size(), id_, rank_, &config);
+  return ncclCommInitRankConfig(&comm_, size(), *id_, rank_, &config);
 }
 
 absl::Status NcclRank::Ask(const std::string& what, bool* over) {
@@ -289,6 +318,7 @@ std::vector<Waiting> NcclRank::WaitsNow() const {
     waiting.what = pending.what;
     waiting.since = pending.started;
     waiting.ranks = local_->Missing(rank_, pending.number);
+    waiting.certain = options_.local.size() == options_.ranks.size();
     all.push_back(std::move(waiting));
   }
   return all;

@@ -8,7 +8,8 @@
 // ncclInProgress, and is then not complete. It is one piece of work of the
 // device's queue (DeviceWork::Enqueue), which polls ncclCommGetAsyncError()
 // until it is complete and holds the queue meanwhile: so no other call of NCCL
-// and no record of an event comes too early, and no thread waits.
+// and no record of an event comes too early, and no thread waits. That of the
+// communicator begins when the group's id is there.
 //
 //     queue   | wait `after` | init, polled ....... | all_reduce | record |
 //
@@ -35,6 +36,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,12 +53,18 @@
 
 namespace troupe::comm::internal {
 
+// Returns the error of a group whose id has not come in time.
+absl::Status IdIsLate(const NcclGroupOptions& options);
+
 class NcclRank : public std::enable_shared_from_this<NcclRank> {
  public:
   // Ends the group for all its ranks of this process.
   using AbortAll = std::function<void(const absl::Status&)>;
+  // Returns the group's id; none if it is not there yet. Called in the device's
+  // thread.
+  using FindId = std::function<absl::StatusOr<std::optional<ncclUniqueId>>()>;
 
-  NcclRank(const NcclGroupOptions& options, int rank, const ncclUniqueId& id,
+  NcclRank(const NcclGroupOptions& options, int rank, FindId find_id,
            std::shared_ptr<LocalRanks> local, AbortAll abort_all);
   ~NcclRank();
   NcclRank(const NcclRank&) = delete;
@@ -96,6 +104,9 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   // A call of NCCL that enqueues to `stream`.
   using NcclCall = std::function<ncclResult_t(NcclRank& rank, void* stream)>;
 
+  // Returns whether the creation of the communicator may begin, or the group
+  // has ended.
+  bool HasId() ABSL_LOCKS_EXCLUDED(mutex_);
   ncclResult_t Init() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t MakeScratch(void* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t Run(const std::vector<Collective>& collectives, void* stream)
@@ -147,7 +158,8 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
 
   const NcclGroupOptions options_;
   const int rank_;
-  const ncclUniqueId id_;
+  const FindId find_id_;
+  std::optional<ncclUniqueId> id_;
   const std::shared_ptr<LocalRanks> local_;
   const AbortAll abort_all_;
   DeviceWork* work_ = nullptr;

@@ -20,6 +20,7 @@
 #include "tests/actors/emulated_job.h"
 #include "tests/base/seeds.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
+#include "tests/troupe/device_programs.h"
 #include "tests/troupe/device_ranks.h"
 #include "tests/troupe/digits_loop.h"
 #include "tests/troupe/threads_as_processes.h"
@@ -164,41 +165,6 @@ TEST(DeviceLoopTest, BuffersAndJoinHaveTheBitsOfTheCpu) {
   }
 }
 
-// Calls all collectives, and checks their results.
-void Collectives(Rank& rank) {
-  Group& world = rank.world();
-  const auto own = static_cast<float>(rank.number());
-  Var sum = rank.Full({3}, own);
-  world.AllReduce(sum);
-  EXPECT_THAT(ValuesOn(rank, sum), ElementsAre(1, 1, 1));
-  Var most = rank.Full({1}, own);
-  Work work = world.StartAllReduce(most, ReduceOp::kMax);
-  Var beside = rank.Full({1}, own);
-  Work second = world.StartBroadcast(beside, /*root=*/1);
-  second.Wait();
-  work.Wait();
-  EXPECT_EQ(most.item(), 1);
-  EXPECT_EQ(beside.item(), 1);
-  world.Reduce(sum, /*root=*/0);
-  if (rank.number() == 0) {
-    EXPECT_THAT(ValuesOn(rank, sum), ElementsAre(2, 2, 2));
-  }
-  const Var all = world.AllGather(rank.Full({2}, own + 5));
-  EXPECT_THAT(ValuesOn(rank, all), ElementsAre(5, 5, 6, 6));
-  const Var gathered = world.Gather(rank.Full({1}, own), /*root=*/1);
-  if (rank.number() == 1) {
-    EXPECT_THAT(ValuesOn(rank, gathered), ElementsAre(0, 1));
-  }
-  Var row = rank.Zeros({1});
-  world.Scatter(rank.Arange(3, 5).View({2, 1}), row, /*root=*/0);
-  EXPECT_EQ(row.item(), 3 + own);
-  const Var part = world.ReduceScatter(rank.Arange(0, 2).View({2, 1}));
-  EXPECT_EQ(part.item(), 2 * own);
-  const Var swapped = world.AllToAll(rank.Full({2, 1}, own));
-  EXPECT_THAT(ValuesOn(rank, swapped), ElementsAre(0, 1));
-  world.Barrier();
-}
-
 TEST(DeviceLoopTest, AllCollectivesOnQueuedDevices) {
   const absl::Status status = Spawn(Collectives, QueuedRanks(2, 3));
   EXPECT_TRUE(status.ok()) << status;
@@ -308,22 +274,9 @@ TEST(DeviceLoopTest, KernelsAreOfTheDevice) {
 
 // --- Emulated GPUs ---
 
-// Returns the losses of the job in one thread.
-std::vector<double> GpuJobLosses(actors::JobSpec spec,
-                                 const std::string& device) {
-  const EmulatedWorld world(
-      actors::EmulatedGpus(/*seed=*/0, spec.plan.mesh.size()));
-  spec.device = *nn::Device::Parse(device);
-  actors::Reports reports;
-  const absl::Status status =
-      actors::Simulation(spec, {}).Run(&reports).status();
-  EXPECT_TRUE(status.ok()) << status;
-  return reports.losses();
-}
-
 void ExpectTheBitsOfTheGpuJob(Rule rule, int ranks, const std::string& device) {
   const std::vector<double> losses =
-      GpuJobLosses(DigitsJob(rule, ranks), device);
+      GpuJobLosses(DigitsJob(rule, ranks), device, "tree");
   ASSERT_EQ(losses.size(), static_cast<std::size_t>(kDigitsSteps));
   std::vector<float> parameters;
   for (const std::uint64_t seed : Seeds(kGpuSeeds)) {
@@ -413,7 +366,7 @@ TEST(DeviceLoopTest, ProcessesHaveTheBitsOfTheJob) {
     plain.kernels = PlainKernels;
     EXPECT_EQ(run.losses, DigitsJobLosses(plain));
   }
-  const std::vector<double> losses = GpuJobLosses(job, "cuda");
+  const std::vector<double> losses = GpuJobLosses(job, "cuda", "tree");
   const EmulatedWorld world(GpusOfThreads(2));
   DigitsRun run;
   EXPECT_THAT(Messages(RunIn({1, 1}, DigitsLoop(Rule::kSgd, &run),

@@ -47,6 +47,31 @@ std::string RunAll(const Program& program, int ranks) {
   return RunAll(program, options);
 }
 
+TEST(ProgramTest, AnOrderOfSumsThatCannotBeIsRefused) {
+  const auto message = [](const std::string& device, const std::string& order) {
+    SpawnOptions options;
+    options.ranks = 2;
+    options.device = *nn::Device::Parse(device);
+    options.reduction_order = order;
+    const absl::Status status = Spawn([](Rank&) {}, options);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(Simulate([](Rank&) {}, options).status, status);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(message("cpu", "any"),
+            "reduction_order = \"any\" is for GPUs, and the device is cpu:0; "
+            "take \"tree\"");
+  EXPECT_EQ(message("cpu", "ring"),
+            "reduction_order = \"ring\", must be \"auto\", \"tree\" or "
+            "\"any\"");
+  // This test is linked without NCCL.
+  EXPECT_EQ(
+      message("cuda", "any"),
+      "reduction_order = \"any\" needs NCCL, without which this program "
+      "was built; build it with --config=cuda and //comm/nccl:register in "
+      "its deps, or take \"tree\"");
+}
+
 TEST(ProgramTest, EachRankRunsOnceWithItsNumber) {
   std::vector<std::atomic<int>> runs(4);
   const absl::Status status = Spawn(

@@ -3,6 +3,8 @@
 // each.
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -302,14 +304,51 @@ TEST(NcclFailuresTest, TheIdComesFromTheStore) {
   options.ranks = {0, 1};
   options.local = {1};
   options.timeout = absl::Milliseconds(1);
-  EXPECT_EQ(OpenNcclGroup(options, ranks.store).status().code(),
-            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(OpenNcclGroup(options, ranks.store).status(),
+            absl::DeadlineExceededError(
+                "group \"replicas\": rank 0 has not made it within 1ms; all "
+                "its ranks make it, and their groups in one order"));
   ASSERT_TRUE(ranks.store.Set("nccl/1/replicas/0,1", "short").ok());
   const absl::Status status = OpenNcclGroup(options, ranks.store).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
             "group \"replicas\": an id of NCCL's has 128 bytes, and 5 came; "
             "give all processes one version of NCCL");
+}
+
+// A process that is first waits for the id on its device.
+TEST(NcclFailuresTest, TheIdMayComeLater) {
+  for (std::uint64_t seed : Seeds(20)) {
+    SCOPED_TRACE(ReplayCommand(seed));
+    NcclRanks ranks(seed, 2);
+    absl::Time now = absl::UnixEpoch();
+    NcclGroupOptions options = ranks.options();
+    options.later_id = std::shared_ptr<Store>(&ranks.store, [](Store*) {});
+    options.now = [&now] { return now; };
+    const auto join = [&](int rank) {
+      options.local = {rank};
+      Group group = *OpenNcclGroup(options, ranks.store);
+      group[rank]->UseDevice(&ranks.works[rank]);
+      return group;
+    };
+    options.name = "another";
+    const Group never = join(1);
+    now += options.timeout;
+    // The work ends, and later work of the queue is free to run.
+    EXPECT_TRUE(ranks.Await({ranks.works[1].Record()}).ok());
+    const absl::Status status = never[1]->Start(Barrier(), Event()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("group \"another\": rank 0 has not made it"));
+    options.name = "replicas";
+    const Group second = join(1);
+    const Event late = *second[1]->Start(Barrier(), Event());
+    for (int i = 0; i < 100; ++i) ranks.devices[1]->Progress();
+    EXPECT_FALSE(late.ready());
+    const Group first = join(0);
+    const Event early = *first[0]->Start(Barrier(), Event());
+    EXPECT_TRUE(ranks.Await({late, early}).ok());
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "comm/communicator.h"
+#include "comm/fabric.h"
 #include "comm/link.h"
 #include "comm/local/local_group.h"
 #include "comm/mailbox.h"
@@ -31,6 +32,10 @@ extern const Collective reduce_scatter_of_rank_0;
 
 namespace fabric_h {
 extern std::vector<std::unique_ptr<Link>> links;
+}
+
+namespace fabric_store_h {
+extern const std::shared_ptr<Fabric> fabric;
 }
 
 namespace link_h {
