@@ -137,7 +137,7 @@ absl::StatusOr<std::string> ChooseReductionOrder(absl::string_view name,
   if (!comm::HasNccl()) {
     return refuse(
         " needs NCCL, without which this program was built; build it with "
-        "--config=cuda and //comm/nccl:register in its deps, or take "
+        "--config=cuda and //comm/nccl:for_programs in its deps, or take "
         "\"tree\"");
   }
   return std::string(order);

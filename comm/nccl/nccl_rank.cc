@@ -35,7 +35,7 @@ absl::Status IdIsLate(const NcclGroupOptions& options) {
   return absl::DeadlineExceededError(absl::StrCat(
       "group \"", options.name, "\": rank ", options.ranks[0],
       " has not made it within ", absl::FormatDuration(options.timeout),
-      "; all its ranks make it, and their groups in one order"));
+      "; make it in all its ranks, and all groups in one order"));
 }
 
 NcclRank::NcclRank(const NcclGroupOptions& options, int rank, FindId find_id,

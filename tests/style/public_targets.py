@@ -27,7 +27,7 @@ OF_THE_BUILD = ("//third_party/abseil_tsan:if_tsan",
                 "//third_party/pch:",
                 "//third_party/remote_coverage_tools:")
 # Public, but not in the archive, which has no code for GPUs.
-NOT_IN_ARCHIVE = {"//nn/kernels/cuda:cuda"}
+NOT_IN_ARCHIVE = {"//comm/nccl:for_programs", "//nn/kernels/cuda:cuda"}
 
 
 def listed_targets(tree):

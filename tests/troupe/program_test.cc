@@ -68,7 +68,7 @@ TEST(ProgramTest, AnOrderOfSumsThatCannotBeIsRefused) {
   EXPECT_EQ(
       message("cuda", "any"),
       "reduction_order = \"any\" needs NCCL, without which this program "
-      "was built; build it with --config=cuda and //comm/nccl:register in "
+      "was built; build it with --config=cuda and //comm/nccl:for_programs in "
       "its deps, or take \"tree\"");
 }
 

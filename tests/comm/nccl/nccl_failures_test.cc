@@ -306,8 +306,8 @@ TEST(NcclFailuresTest, TheIdComesFromTheStore) {
   options.timeout = absl::Milliseconds(1);
   EXPECT_EQ(OpenNcclGroup(options, ranks.store).status(),
             absl::DeadlineExceededError(
-                "group \"replicas\": rank 0 has not made it within 1ms; all "
-                "its ranks make it, and their groups in one order"));
+                "group \"replicas\": rank 0 has not made it within 1ms; make "
+                "it in all its ranks, and all groups in one order"));
   ASSERT_TRUE(ranks.store.Set("nccl/1/replicas/0,1", "short").ok());
   const absl::Status status = OpenNcclGroup(options, ranks.store).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
