@@ -182,7 +182,7 @@ Program Exchanges(std::vector<float>* got) {
       world.AllReduce(sum);
     }
     keep(sum);
-    // From memory of the host to that of the device, and back.
+    // Messages go from memory of the host to that of the device, and back.
     Tensor host = base::OrThrow(Tensor::Create(
         nn::Shape{3}, DType::kF32, nn::HostAllocator(rank.kernels())));
     Var three = rank.Zeros({3});

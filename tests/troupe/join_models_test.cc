@@ -168,6 +168,16 @@ TEST(JoinModelsTest, ARankWithoutBatchesChangesNoBit) {
   }
 }
 
+// Expects the values of `gan` on two ranks under 20 seeds.
+void ExpectInEverySimulation(const Gan& gan, const std::vector<float>& want) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<float> values;
+    const SimulatedRun run = Simulate(Trained(gan, &values), Ranks(2), {seed});
+    ASSERT_TRUE(run.status.ok()) << run.status;
+    EXPECT_EQ(values, want) << "seed " << seed;
+  }
+}
+
 TEST(JoinModelsTest, SeedsAndStrandsChangeNoBit) {
   for (const Norms norms : {Norms::kNone, Norms::kOwn, Norms::kSynced}) {
     Gan gan;
@@ -179,13 +189,7 @@ TEST(JoinModelsTest, SeedsAndStrandsChangeNoBit) {
       other.of = of;
       EXPECT_EQ(InThreads(other, 2), want) << static_cast<int>(of);
     }
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      std::vector<float> values;
-      const SimulatedRun run =
-          Simulate(Trained(gan, &values), Ranks(2), {seed});
-      ASSERT_TRUE(run.status.ok()) << run.status;
-      EXPECT_EQ(values, want) << "seed " << seed;
-    }
+    ExpectInEverySimulation(gan, want);
   }
 }
 
@@ -199,13 +203,7 @@ TEST(JoinModelsTest, SynchronisedNormsHaveTheBitsOfEmptyBatches) {
     const std::vector<float> want = InThreads(gan, 2);
     gan.joined = true;
     EXPECT_EQ(InThreads(gan, 2), want) << static_cast<int>(of);
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      std::vector<float> values;
-      const SimulatedRun run =
-          Simulate(Trained(gan, &values), Ranks(2), {seed});
-      ASSERT_TRUE(run.status.ok()) << run.status;
-      EXPECT_EQ(values, want) << "seed " << seed;
-    }
+    ExpectInEverySimulation(gan, want);
   }
 }
 
