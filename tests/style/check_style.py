@@ -15,6 +15,7 @@ import re
 import sys
 
 import build_limits
+import class_sizes
 import comments
 import copt_patterns
 import includes
@@ -362,11 +363,15 @@ def limits(tree):
     return build_limits.build_limits(tree)
 
 
+def small_classes(tree):
+    return class_sizes.class_sizes(tree)
+
+
 FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, room,
               length, width, header_comment, usage_lines, fragment, unfinished,
               machine_paths]
 TREE_RULES = [own_header_first, config_words, links, readmes, dead_files,
-              visibility, include, error_texts, patterns, limits]
+              visibility, include, error_texts, patterns, limits, small_classes]
 
 
 def read_exceptions(tree):
