@@ -65,7 +65,7 @@ std::string NameOf(std::size_t i, const Trainable& model) {
 
 }  // namespace
 
-class JoinGuard::Notices : private ModelCore::CallObserver {
+class JoinGuard::Notices : private CallObserver {
  public:
   Notices(const std::vector<Trainable>& models, const JoinOptions& options,
           CallPlace place);
@@ -75,7 +75,7 @@ class JoinGuard::Notices : private ModelCore::CallObserver {
   void Shadow();
 
  private:
-  // ModelCore::CallObserver:
+  // CallObserver:
   absl::Status OnForward(ModelCore& model, const Tensor& x) override;
   void AfterForward(ModelCore& model, const Tensor& y) override;
   absl::Status OnBackward(absl::Span<ModelCore* const> models,
@@ -133,16 +133,12 @@ JoinGuard::Notices::Notices(const std::vector<Trainable>& models,
     names_.push_back(NameOf(names_.size(), model));
     cores_.push_back(&model.core());
     steps_before_.push_back(model.core().engine().step());
-    model.core().set_observer(this);
+    model.core().membership().Enter(this);
   }
 }
 
 JoinGuard::Notices::~Notices() {
-  for (ModelCore* core : cores_) {
-    core->set_observer(nullptr);
-    core->set_active({});
-    core->set_gradient_factor(1);
-  }
+  for (ModelCore* core : cores_) core->membership().Leave();
 }
 
 absl::Status JoinGuard::Notices::Exchange(JoinNotice own) {
@@ -151,7 +147,7 @@ absl::Status JoinGuard::Notices::Exchange(JoinNotice own) {
     const ModelCore& core = *cores_[i];
     JoinNotice::Model& model = own.models[i];
     model.steps = cores_[i]->engine().step() - steps_before_[i];
-    model.rate = core.last_rate();
+    model.rate = core.optimizer().last_rate();
     model.discarded = core.discarded();
     model.synced = core.synced();
     model.frozen = core.frozen();
@@ -201,10 +197,8 @@ absl::Status JoinGuard::Notices::Follow() {
   ranks.all_per_active = static_cast<double>(notices_.size()) / active.size();
   ranks.self = !shadows_;
   for (ModelCore* core : cores_) {
-    core->set_active(ranks);
-    if (!options_.divide_by_initial_world_size) {
-      core->set_gradient_factor(ranks.all_per_active);
-    }
+    core->membership().Follow(ranks, /*scales_gradients=*/
+                              !options_.divide_by_initial_world_size);
   }
   return absl::OkStatus();
 }
@@ -308,7 +302,9 @@ void JoinGuard::Notices::Shadow() {
   for (std::size_t i = 0; i < cores_.size(); ++i) {
     ModelCore& core = *cores_[i];
     core.SyncBuffers();
-    if (!core.attached()) core.BroadcastParameters(core.active().first);
+    if (!core.optimizer().attached()) {
+      core.BroadcastParameters(core.membership().active().first);
+    }
     core.set_synced(synced[i]);
   }
   ctx.set_training(training);

@@ -1,7 +1,6 @@
 #include "troupe/model_core.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +8,6 @@
 #include "base/check.h"
 #include "base/status_error.h"
 #include "nn/kernels/device_queues.h"
-#include "nn/ops/arithmetic.h"
 #include "pipeline/mesh.h"
 #include "pipeline/parameter_plan.h"
 #include "pipeline/plan_groups.h"
@@ -17,15 +15,9 @@
 #include "troupe/model.h"
 
 namespace troupe {
-namespace {
-
-// Number of chunks that the rank runs between two pieces of a backward.
-constexpr int kChunksPerPiece = 8;
-
-}  // namespace
 
 ModelCore::ModelCore(Rank& rank, std::unique_ptr<nn::Module> module)
-    : rank_(rank), module_(std::move(module)) {
+    : rank_(rank), module_(std::move(module)), started_(rank.strand()) {
   MakeEngine({}, {rank.number()});
   parameters_ = module_->Parameters();
   std::sort(parameters_.begin(), parameters_.end());
@@ -38,11 +30,7 @@ ModelCore::~ModelCore() {
       "rank ", rank_.number(), " ended while its gradients were reduced")));
 }
 
-void ModelCore::Abandon(const absl::Status& why) {
-  for (const InFlight& collective : in_flight_) {
-    if (!collective.done.ready()) collective.group->Abort(why);
-  }
-}
+void ModelCore::Abandon(const absl::Status& why) { started_.Abort(why); }
 
 void ModelCore::Finish() {
   while (reduces()) AwaitNews();
@@ -96,11 +84,11 @@ void ModelCore::MakeEngine(const Distribution& distribution,
       bytes += static_cast<std::int64_t>(arena.BucketGrads(k).bytes());
     }
   }
-  hands_over_ = ranks.size() > 1 && rank_.strand().HandsOver(bytes);
+  started_.set_hands_over(ranks.size() > 1 && rank_.strand().HandsOver(bytes));
 }
 
 void ModelCore::Distribute(const Distribution& distribution) {
-  if (attached_ || distributed_) {
+  if (optimizer_.attached() || distributed_) {
     throw base::StatusError(absl::FailedPreconditionError(
         distributed_ ? "the model has a DDP already; make one for each model"
                      : "the model has an optimizer already; make the DDP "
@@ -134,15 +122,16 @@ void ModelCore::BroadcastParameters(int root) {
   for (int i = 0; i < parameters.num_arenas(); ++i) {
     rank_.Axis("dp").Broadcast(parameters.arena(i).values(), root);
   }
-  values_root_ = root;
+  optimizer_.ShareValues(root);
 }
 
 Var ModelCore::Forward(const Var& x) {
   if (!rank_.context().training() || !rank_.records()) return (*module_)(x);
-  if (observer_ != nullptr) base::OrThrow(observer_->OnForward(*this, x));
+  CallObserver* const observer = membership_.observer();
+  if (observer != nullptr) base::OrThrow(observer->OnForward(*this, x));
   if (synced_) SyncBuffers();
   Var y = (*module_)(x);
-  if (observer_ != nullptr) observer_->AfterForward(*this, y);
+  if (observer != nullptr) observer->AfterForward(*this, y);
   return y;
 }
 
@@ -161,28 +150,7 @@ void ModelCore::SetHook(CommHook hook) {
 void ModelCore::Follow(int action, comm::Communicator& group,
                        const base::Event& done,
                        std::function<absl::Status()> then) {
-  in_flight_.push_back(
-      {engine_->step(), action, &group, done, std::move(then), false});
-}
-
-void ModelCore::Attach(
-    const std::function<std::unique_ptr<nn::Optimizer>()>& make) {
-  base::OrThrow(engine_->AttachOptimizer(make));
-  attached_ = true;
-  const actors::ChunkParameters& parameters = engine_->parameters();
-  master_reads_.Attach(parameters, rank_.kernels());
-  if (!values_root_.has_value()) return;
-  // Ranks may have read files or not.
-  for (int i = 0; i < parameters.num_arenas(); ++i) {
-    const Tensor* const master = MasterValuesOf(parameters.arena(i));
-    if (master != nullptr) rank_.Axis("dp").Broadcast(*master, *values_root_);
-  }
-}
-
-void ModelCore::OnRead(const nn::Parameter& parameter,
-                       SavedModel::ReadFn read) {
-  master_reads_.Add(parameter, std::move(read), rank_.kernels(),
-                    attached_ ? &engine_->parameters() : nullptr);
+  started_.Add({engine_->step(), action}, group, done, std::move(then));
 }
 
 absl::Status ModelCore::Backward(absl::Span<ModelCore* const> models,
@@ -196,32 +164,29 @@ absl::Status ModelCore::Backward(absl::Span<ModelCore* const> models,
 
 absl::Status ModelCore::RunBackward(absl::Span<ModelCore* const> models,
                                     const nn::BackwardRoot& root) {
-  // Models under one Join() have the same observer, factor and active ranks.
   const ModelCore& first = *models[0];
+  CallObserver* const observer = first.membership_.observer();
   nn::Context& context = first.rank_.context();
   for (const ModelCore* model : models) {
-    if (model->observer_ == first.observer_) continue;
+    if (model->membership_.observer() == observer) continue;
     return absl::FailedPreconditionError(
         "the loss depends on the parameters of several models, and one of them "
         "is under Join(), where a rank that has ended could not follow; give "
         "Join() all of them, detach the output of one, or put them into one "
         "module");
   }
-  if (first.observer_ != nullptr) {
-    TROUPE_RETURN_IF_ERROR(first.observer_->OnBackward(models, root.tensor));
+  if (observer != nullptr) {
+    TROUPE_RETURN_IF_ERROR(observer->OnBackward(models, root.tensor));
   }
+  TROUPE_ASSIGN_OR_RETURN(const nn::BackwardRoot scaled,
+                          first.membership_.Scaled(context, root));
   actors::LoopBackward backward;
   backward.tape = context.tape();
-  backward.loss = root.tensor;
-  backward.scale =
-      first.engine_->exact_mean() ? 1 : root.scale * first.gradient_factor_;
-  backward.seed = root.seed;
-  if (root.seed.defined() && first.gradient_factor_ != 1) {
-    backward.seed = nn::ops::Scale(context, root.seed, first.gradient_factor_);
-    TROUPE_RETURN_IF_ERROR(context.status());
-  }
-  backward.uses = first.active_.self;
-  backward.leader = first.active_.first;
+  backward.loss = scaled.tensor;
+  backward.scale = first.engine_->exact_mean() ? 1 : scaled.scale;
+  backward.seed = scaled.seed;
+  backward.uses = first.membership_.active().self;
+  backward.leader = first.membership_.active().first;
   std::vector<actors::BackwardModel> parts;
   for (ModelCore* model : models) {
     model->discarded_ = false;
@@ -234,7 +199,7 @@ absl::Status ModelCore::RunBackward(absl::Span<ModelCore* const> models,
 
 void ModelCore::Step(const CallPlace& place, std::optional<double> rate) {
   const actors::CallNote::Scope call(rank_.strand().call(), "Step", place);
-  if (use_rate_) last_rate_ = use_rate_(rate);
+  optimizer_.TakeRate(rate);
   const absl::Status status = engine_->Step();
   if (!status.ok()) {
     throw base::StatusError(absl::Status(
@@ -254,15 +219,8 @@ void ModelCore::ZeroGrad() {
 void ModelCore::Launch(int action, pipeline::GroupId group,
                        const comm::Collective& collective,
                        const comm::Event& after) {
-  const std::shared_ptr<comm::Communicator>& comm = groups_.HandleOf(group);
-  // One of devices is work of this rank's device, which only this strand calls.
-  const bool on_device = engine_->reduces_on_device();
-  const base::Event done =
-      hands_over_ && !on_device
-          ? rank_.strand().HandOver(comm, collective, after)
-          : base::OrThrow(comm->Start(collective, after));
-  in_flight_.push_back({engine_->step(), action, comm.get(), done, nullptr,
-                        hands_over_ || on_device});
+  started_.Start({engine_->step(), action}, groups_.HandleOf(group), collective,
+                 after, engine_->reduces_on_device());
 }
 
 void ModelCore::Send(int, bool, int, const nn::TensorList&,
@@ -273,24 +231,18 @@ void ModelCore::Send(int, bool, int, const nn::TensorList&,
 // --- StrandWait ---
 
 bool ModelCore::EndSome() {
-  bool ended = false;
-  for (auto next = in_flight_.begin(); next != in_flight_.end();) {
-    if (!next->done.ready()) {
-      ++next;
-      continue;
-    }
-    const InFlight collective = *next;
-    next = in_flight_.erase(next);
-    const absl::Status status = collective.done.status();
-    if (status.ok() && collective.then) base::OrThrow(collective.then());
+  bool any = false;
+  std::size_t next = 0;
+  while (auto ended = started_.TakeEnded(next)) {
+    const auto [step, action] = ended->of;
+    const absl::Status status = ended->done.status();
+    if (status.ok() && ended->then) base::OrThrow(ended->then());
     base::OrThrow(status.ok()
-                      ? engine_->CollectiveDone(
-                            collective.step, collective.action, collective.done)
-                      : engine_->CollectiveFailed(collective.step,
-                                                  collective.action, status));
-    ended = true;
+                      ? engine_->CollectiveDone(step, action, ended->done)
+                      : engine_->CollectiveFailed(step, action, status));
+    any = true;
   }
-  return ended;
+  return any;
 }
 
 std::vector<ModelCore*> ModelCore::ModelsInFlight() {
@@ -304,12 +256,11 @@ std::vector<ModelCore*> ModelCore::ModelsInFlight() {
 
 void ModelCore::AwaitNews() {
   if (EndSome()) return;
-  if (in_flight_.empty()) return rank_.strand().wait().AwaitNews();
+  if (started_.empty()) return rank_.strand().wait().AwaitNews();
   const std::vector<ModelCore*> models = ModelsInFlight();
   std::vector<actors::StartedIn> started;
   for (ModelCore* model : models) {
-    const InFlight& oldest = model->in_flight_.front();
-    started.push_back({oldest.group, oldest.done, !oldest.handed_over});
+    started.push_back(model->started_.Oldest());
   }
   // Errors are those of the collectives, for EndSome().
   rank_.strand().AwaitAny(started);
@@ -324,10 +275,7 @@ void ModelCore::TakeNews(bool) {
   if (nn::DeviceQueues* const queues = rank_.kernels().queues()) {
     queues->Progress();  // collectives whose last rank has come
   }
-  for (int i = 0; i < kChunksPerPiece && !in_flight_.empty(); ++i) {
-    const InFlight& oldest = in_flight_.front();
-    if (oldest.handed_over || !oldest.group->Progress()) break;
-  }
+  started_.Drive();
   EndSome();
   if (rank_.strand().shares_thread()) {
     rank_.strand().wait().TakeNews(/*expected=*/false);
@@ -338,58 +286,6 @@ void ModelCore::TakeNews(bool) {
 absl::Status ModelCore::RunInline(comm::Communicator& comm,
                                   const comm::Collective& collective) {
   return rank_.strand().Run(comm, collective);
-}
-
-// --- Trainable ---
-
-Var Trainable::operator()(const Var& x) const { return core_->Forward(x); }
-
-Rank& Trainable::rank() const { return core_->rank(); }
-
-nn::Module& Trainable::module() const { return core_->module(); }
-
-std::function<void(SavedModel::ReadFn read)> Trainable::WatchReads(
-    const nn::Parameter& parameter) const {
-  return [core = std::weak_ptr<ModelCore>(core_),
-          &parameter](SavedModel::ReadFn read) {
-    const std::shared_ptr<ModelCore> locked = core.lock();
-    if (locked != nullptr) locked->OnRead(parameter, std::move(read));
-  };
-}
-
-std::shared_ptr<ModelCore> PlaceModule(Rank& rank,
-                                       std::unique_ptr<nn::Module> module) {
-  if (module == nullptr) {
-    throw base::StatusError(absl::InvalidArgumentError(
-        "the std::unique_ptr of a model's module is null; pass a module"));
-  }
-  // Peers use the gradients until their reductions have ended, which the end of
-  // the program waits for, as for all that was started in its groups.
-  const auto end = [](ModelCore* core) {
-    std::unique_ptr<ModelCore> ended(core);
-    if (core->reduces()) core->rank().FinishLater(std::move(ended));
-  };
-  return std::shared_ptr<ModelCore>(new ModelCore(rank, std::move(module)),
-                                    end);
-}
-
-void AverageGradients(const Trainable& model, CallPlace place) {
-  actors::LoopEngine& engine = model.core().engine();
-  base::OrThrow(engine.AwaitGradients());
-  const actors::ChunkParameters& parameters = engine.parameters();
-  for (int i = 0; i < parameters.num_arenas(); ++i) {
-    const nn::ParameterArena& arena = parameters.arena(i);
-    for (int k = 0; k < arena.num_buckets(); ++k) {
-      model.rank().world().AllReduce(arena.BucketGrads(k), ReduceOp::kAvg,
-                                     place);
-    }
-  }
-  // A parameter that another rank has used has a gradient here, too.
-  actors::UseMarks& uses = engine.uses();
-  model.rank().world().AllReduce(base::OrThrow(uses.Publish()), ReduceOp::kSum,
-                                 place);
-  uses.NoteSummed(base::Event());
-  base::OrThrow(uses.TakeSum());
 }
 
 }  // namespace troupe

@@ -1,20 +1,17 @@
 // The common part of a loop's models: a module, the step engine that trains it
 // (actors/engine/loop), and the collectives under way.
 //
-// A rank with a free core hands its collectives to its communication strand.
-// Else it drives them itself, between two pieces of a backward and while it
-// waits: so a reduction goes on beside the backward, as far as its peers have
-// come.
+// Threads: the rank's own.
 
 #ifndef TROUPE_MODEL_CORE_H_
 #define TROUPE_MODEL_CORE_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,21 +26,14 @@
 #include "nn/optim/optimizer.h"
 #include "nn/tensor/dtype.h"
 #include "pipeline/buckets.h"
+#include "troupe/attached_optimizer.h"
 #include "troupe/comm_hook.h"
-#include "troupe/master_values.h"
+#include "troupe/join_membership.h"
 #include "troupe/rank.h"
+#include "troupe/started_collectives.h"
 #include "troupe/state.h"
 
 namespace troupe {
-
-// The ranks of a DDP that train on batches of their own: all, unless some have
-// ended under Join() (troupe/join.h).
-struct ActiveRanks {
-  int first = 0;  // the lowest of them, in the group along dp
-  // Number of all ranks over that of the active ones.
-  double all_per_active = 1;
-  bool self = true;  // whether this rank is one
-};
 
 // How a DDP reduces the gradients of its model (DDPOptions).
 struct Distribution {
@@ -60,21 +50,6 @@ class HookRunner;  // troupe/hook_runner.h
 
 class ModelCore : private actors::EngineHost, private actors::StrandWait {
  public:
-  // Receives the calls of a loop before they are made (Join() in
-  // troupe/join.h).
-  class CallObserver {
-   public:
-    virtual ~CallObserver() = default;
-    // Called before a training forward of `x` that records. An error ends it.
-    virtual absl::Status OnForward(ModelCore& model, const Tensor& x) = 0;
-    // Called after it, with its output.
-    virtual void AfterForward(ModelCore& model, const Tensor& y) = 0;
-    // Called before a backward of these models, which begins at `root`. An
-    // error ends it.
-    virtual absl::Status OnBackward(absl::Span<ModelCore* const> models,
-                                    const Tensor& root) = 0;
-  };
-
   ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
   // Aborts the reductions under way, as Abandon() does.
   ~ModelCore() override;
@@ -107,40 +82,33 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
     sync_buffers_ = std::move(sync);
   }
   void SyncBuffers() {
-    if (sync_buffers_) sync_buffers_(active_);
+    if (sync_buffers_) sync_buffers_(membership_.active());
   }
   // Runs the module's forward on `x`.
   Var Forward(const Var& x);
 
   // Whether reductions are under way.
-  bool reduces() const { return !in_flight_.empty(); }
+  bool reduces() const { return !started_.empty(); }
   // Waits for their end.
   void Finish();
   // Ends them with `why` on all ranks: peers use the memory no more.
   void Abandon(const absl::Status& why);
 
-  // `observer` outlives its calls; null: none.
-  void set_observer(CallObserver* observer) { observer_ = observer; }
-  bool observed() const { return observer_ != nullptr; }
-  void set_active(const ActiveRanks& active) { active_ = active; }
-  const ActiveRanks& active() const { return active_; }
+  JoinMembership& membership() { return membership_; }
+  const JoinMembership& membership() const { return membership_; }
   // Gives all ranks along dp the parameters of rank `root` of these, as one
   // range for each dtype.
   void BroadcastParameters(int root);
-  // Sets what the gradients of later backwards are multiplied by.
-  void set_gradient_factor(double factor) { gradient_factor_ = factor; }
-
-  // Takes a function that sets the rate of the step to come, to the given one
-  // or that of the optimizer, and returns it.
-  void set_use_rate(std::function<double(std::optional<double> rate)> use) {
-    use_rate_ = std::move(use);
+  AttachedOptimizer& optimizer() { return optimizer_; }
+  const AttachedOptimizer& optimizer() const { return optimizer_; }
+  void Attach(const std::function<std::unique_ptr<nn::Optimizer>()>& make) {
+    optimizer_.Attach(make, rank_, *engine_);
   }
-  // Rate of the last Step().
-  double last_rate() const { return last_rate_; }
-  void Attach(const std::function<std::unique_ptr<nn::Optimizer>()>& make);
-  bool attached() const { return attached_; }
   // See SavedModel::WatchReads().
-  void OnRead(const nn::Parameter& parameter, SavedModel::ReadFn read);
+  void OnRead(const nn::Parameter& parameter, SavedModel::ReadFn read) {
+    optimizer_.OnRead(parameter, std::move(read), rank_.kernels(),
+                      engine_->parameters());
+  }
   // Runs the backward of a loss that depends on the parameters of these models,
   // of which there is one at least.
   static absl::Status Backward(absl::Span<ModelCore* const> models,
@@ -153,16 +121,6 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   bool discarded() const { return discarded_; }
 
  private:
-  // A collective that was started and has not ended.
-  struct InFlight {
-    std::int64_t step;
-    int action;
-    comm::Communicator* group;
-    base::Event done;
-    std::function<absl::Status()> then;  // null: nothing
-    bool handed_over;                    // the communication strand drives it
-  };
-
   static absl::Status RunBackward(absl::Span<ModelCore* const> models,
                                   const nn::BackwardRoot& root);
   void MakeEngine(const Distribution& distribution,
@@ -193,20 +151,12 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   actors::RankGroups groups_;
   std::unique_ptr<HookRunner> hook_;  // null: all-reduces
   std::unique_ptr<actors::LoopEngine> engine_;
-  std::deque<InFlight> in_flight_;
+  StartedCollectives started_;
   bool distributed_ = false;
-  bool attached_ = false;
-  MasterReads master_reads_;
-  // Rank along dp whose parameters all have; unset: each has its own.
-  std::optional<int> values_root_;
-  bool hands_over_ = false;  // collectives, to the communication strand
+  AttachedOptimizer optimizer_;
   bool synced_ = true;
-  std::function<double(std::optional<double> rate)> use_rate_;
-  double last_rate_ = 0;
   std::function<void(const ActiveRanks&)> sync_buffers_;
-  ActiveRanks active_;
-  CallObserver* observer_ = nullptr;
-  double gradient_factor_ = 1;
+  JoinMembership membership_;
   bool discarded_ = false;
 };
 

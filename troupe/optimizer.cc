@@ -85,8 +85,8 @@ Optimizer::Optimizer(
   }
   // The model may outlive this object, and so may its settings and rules.
   ModelCore* const core = &model_.core();
-  core->set_use_rate([core, settings = settings_,
-                      rule = rules_[0]](std::optional<double> rate) {
+  core->optimizer().set_use_rate([core, settings = settings_, rule = rules_[0]](
+                                     std::optional<double> rate) {
     settings->lr = rate.has_value() ? *rate : RateOf(*rule, *settings, *core);
     return settings->lr;
   });

@@ -42,7 +42,9 @@ void Rank::RemoveModel(ModelCore* model) {
 
 bool Rank::joins() const {
   return std::any_of(models_.begin(), models_.end(),
-                     [](const ModelCore* model) { return model->observed(); });
+                     [](const ModelCore* model) {
+                       return model->membership().observer() != nullptr;
+                     });
 }
 
 absl::StatusOr<bool> Rank::Backward(nn::Context& ctx,

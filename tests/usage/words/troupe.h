@@ -4,7 +4,9 @@
 #define TESTS_USAGE_WORDS_TROUPE_H_
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +24,10 @@
 #include "nn/modules/net.h"
 #include "nn/optim/lr_schedule.h"
 #include "nn/tensor/allocator.h"
+#include "troupe/attached_optimizer.h"
 #include "troupe/comm_hook.h"
 #include "troupe/ddp.h"
+#include "troupe/join_membership.h"
 #include "troupe/join_notice.h"
 #include "troupe/loader.h"
 #include "troupe/loop_rule.h"
@@ -32,6 +36,7 @@
 #include "troupe/plateau.h"
 #include "troupe/program.h"
 #include "troupe/simulate.h"
+#include "troupe/started_collectives.h"
 #include "troupe/state.h"
 
 namespace troupe::usage {
@@ -41,6 +46,16 @@ using nn::Var;
 
 extern nn::Context& ctx;
 extern nn::Module* const model;
+
+namespace attached_optimizer_h {
+extern const std::function<std::unique_ptr<nn::Optimizer>()> make;
+extern const AttachedOptimizer::UseRate use;
+extern Rank& rank;
+extern actors::LoopEngine& engine;
+extern const nn::Parameter& parameter;
+extern const SavedModel::ReadFn read;
+extern nn::Kernels& kernels;
+}  // namespace attached_optimizer_h
 
 namespace batch_reader_h {
 extern const data::DatasetPtr dataset;
@@ -81,6 +96,13 @@ extern const DDP& net_d;
 extern const std::vector<Var> inputs;
 extern const Var y;
 }  // namespace join_h
+
+namespace join_membership_h {
+extern CallObserver& observer;
+extern const ActiveRanks ranks;
+extern nn::Context& context;
+extern nn::BackwardRoot root;
+}  // namespace join_membership_h
 
 namespace gather_numbers_h {
 extern Rank& rank;
@@ -129,6 +151,17 @@ extern const Var loss;
 namespace simulate_h {
 void Run(Rank& rank);
 }
+
+namespace started_collectives_h {
+extern Rank& rank;
+extern const std::int64_t bytes, step;
+extern const int action;
+extern const std::shared_ptr<comm::Communicator> group;
+extern const comm::Collective collective;
+extern const comm::Event after;
+extern const bool on_device;
+void End(const StartedCollectives::Ended& ended);
+}  // namespace started_collectives_h
 
 namespace state_h {
 extern const Trainable& model;
