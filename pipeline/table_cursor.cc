@@ -12,18 +12,8 @@
 namespace troupe::pipeline {
 
 TableCursor::TableCursor(StepTable table, const std::vector<int>& buckets)
-    : table_(std::move(table)) {
-  std::vector<int> counts = table_.bucket_counts();
-  counts.resize(std::max(counts.size(), buckets.size()));
-  for (std::size_t chunk = 0; chunk < buckets.size(); ++chunk) {
-    counts[chunk] = std::max(counts[chunk], buckets[chunk]);
-  }
-  for (int count : counts) {
-    first_bucket_.push_back(buckets_);
-    buckets_ += count;
-  }
+    : table_(std::move(table)), waiters_(table_, buckets) {
   FindRoles();
-  LinkNeeds();
   LayOutState();
   Begin();
 }
@@ -52,35 +42,12 @@ void TableCursor::FindRoles() {
   }
 }
 
-void TableCursor::LinkNeeds() {
-  const int actions = static_cast<int>(table_.actions.size());
-  const int slots = actions + 3 * buckets_ + 3;
-  first_waiting_.assign(slots + 1, 0);
-  for (const Action& action : table_.actions) {
-    for (const Signal& need : action.needs) {
-      const int slot = SlotOf(need);
-      TROUPE_CHECK(slot >= 0 && slot < slots, "a need names what can come");
-      ++first_waiting_[slot + 1];
-    }
-  }
-  for (int slot = 0; slot < slots; ++slot) {
-    first_waiting_[slot + 1] += first_waiting_[slot];
-  }
-  waiting_.resize(first_waiting_.back());
-  std::vector<int> next = first_waiting_;
-  for (int i = 0; i < actions; ++i) {
-    for (const Signal& need : table_.actions[i].needs) {
-      waiting_[next[SlotOf(need)]++] = i;
-    }
-  }
-}
-
 void TableCursor::LayOutState() {
   const int actions = static_cast<int>(table_.actions.size());
   const std::size_t ready_words = ReadySet::WordsFor(actions);
   const std::size_t ready_bytes = 2 * ready_words * sizeof(std::uint64_t);
   const std::size_t ints = actions + first_heads_.size();
-  const std::size_t slots = first_waiting_.size() - 1;
+  const std::size_t slots = waiters_.num_slots();
   // The parts with the widest elements come first, so that each is aligned.
   state_.resize(ready_bytes + ints * sizeof(int) + slots);
   auto* words = reinterpret_cast<std::uint64_t*>(state_.data());
@@ -96,27 +63,6 @@ void TableCursor::LayOutState() {
     if (missing_[i] == 0) Offer(i);
   }
   state_at_start_ = state_;
-}
-
-int TableCursor::SlotOf(Signal signal) const {
-  const int actions = static_cast<int>(table_.actions.size());
-  switch (signal.kind) {
-    case SignalKind::kDone:
-      return signal.id;
-    case SignalKind::kBucketReady:
-      return actions + first_bucket_[signal.chunk] + signal.id;
-    case SignalKind::kBucketReleased:
-      return actions + buckets_ + first_bucket_[signal.chunk] + signal.id;
-    case SignalKind::kBucketReduced:
-      return actions + 2 * buckets_ + first_bucket_[signal.chunk] + signal.id;
-    case SignalKind::kAllReduced:
-      return actions + 3 * buckets_;
-    case SignalKind::kLossReduced:
-      return actions + 3 * buckets_ + 1;
-    case SignalKind::kStepAsked:
-      return actions + 3 * buckets_ + 2;
-  }
-  return -1;
 }
 
 void TableCursor::Begin() {
@@ -135,9 +81,8 @@ void TableCursor::Offer(int action) {
 
 void TableCursor::Raise(int slot) {
   given_[slot] = 1;
-  const int end = first_waiting_[slot + 1];
-  for (int i = first_waiting_[slot]; i < end; ++i) {
-    if (--missing_[waiting_[i]] == 0) Offer(waiting_[i]);
+  for (int action : waiters_.Of(slot)) {
+    if (--missing_[action] == 0) Offer(action);
   }
 }
 
@@ -166,11 +111,12 @@ void TableCursor::Finish(int action) {
 }
 
 void TableCursor::Give(Signal signal) {
-  const int slot = SlotOf(signal);
+  const int slot = waiters_.SlotOf(signal);
   if (given_[slot]) return;
   Raise(slot);
-  if (signal.kind == SignalKind::kBucketReduced && ++reduced_ == buckets_) {
-    Raise(SlotOf({SignalKind::kAllReduced, 0}));
+  if (signal.kind == SignalKind::kBucketReduced &&
+      ++reduced_ == waiters_.buckets()) {
+    Raise(waiters_.SlotOf({SignalKind::kAllReduced, 0}));
   }
 }
 

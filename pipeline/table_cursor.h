@@ -37,6 +37,7 @@
 
 #include "pipeline/ready_set.h"
 #include "pipeline/schedule.h"
+#include "pipeline/signal_waiters.h"
 
 namespace troupe::pipeline {
 
@@ -71,7 +72,9 @@ class TableCursor {
   void Start(int action);
   void Finish(int action);
   void Give(Signal signal);
-  bool Given(Signal signal) const { return given_[SlotOf(signal)] != 0; }
+  bool Given(Signal signal) const {
+    return given_[waiters_.SlotOf(signal)] != 0;
+  }
 
   bool complete() const { return left_ == 0; }
   // Returns whether only updates and collectives that have started are left, so
@@ -93,10 +96,7 @@ class TableCursor {
   };
   static constexpr int kStarted = 1 << 30;
 
-  // Returns the index of a signal in given_.
-  int SlotOf(Signal signal) const;
   void FindRoles();
-  void LinkNeeds();
   void LayOutState();
   bool started(int action) const { return missing_[action] >= kStarted; }
   void Raise(int slot);
@@ -104,15 +104,10 @@ class TableCursor {
   void Offer(int action);
 
   StepTable table_;
-  std::vector<int> first_bucket_;  // per chunk: its first bucket among all
-  int buckets_ = 0;                // number in all chunks
-  int updates_ = 0;                // actions that update
-  std::vector<Role> roles_;        // per action
-  std::vector<int> first_heads_;   // per group: its first collective
-  // The actions that wait for slot s are waiting_[first_waiting_[s]] up to, but
-  // without, waiting_[first_waiting_[s + 1]].
-  std::vector<int> first_waiting_;
-  std::vector<int> waiting_;
+  SignalWaiters waiters_;
+  int updates_ = 0;               // actions that update
+  std::vector<Role> roles_;       // per action
+  std::vector<int> first_heads_;  // per group: its first collective
 
   // The state of the step: one block, so that Begin is one copy.
   std::vector<std::byte> state_, state_at_start_;

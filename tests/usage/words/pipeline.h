@@ -52,6 +52,11 @@ extern const Mesh mesh;
 extern const int rank;
 }  // namespace group_id_h
 
+namespace signal_waiters_h {
+extern const int bucket;
+extern int* const missing;
+}  // namespace signal_waiters_h
+
 namespace parameter_plan_h {
 extern nn::Module& model;
 extern const nn::Device device;

@@ -33,11 +33,13 @@
 #include "tools/trainer/run/json_log.h"
 #include "tools/trainer/run/run_folder.h"
 #include "tools/trainer/run/run_observer.h"
+#include "tools/trainer/run/run_totals.h"
 #include "tools/trainer/run/spec_builder.h"
 #include "tools/trainer/terminal/arguments.h"
 #include "tools/trainer/terminal/display.h"
 #include "tools/trainer/terminal/output_writer.h"
 #include "tools/trainer/terminal/progress.h"
+#include "tools/trainer/terminal/summary.h"
 #include "tools/trainer/terminal/version.h"
 
 namespace troupe::tools::usage {
@@ -119,6 +121,11 @@ extern const Display::Write write;
 namespace json_log_h {
 extern const StepEntry entry;
 }
+
+namespace run_totals_h {
+extern const actors::JobInfo info;
+extern const actors::StepReport report;
+}  // namespace run_totals_h
 
 namespace run_observer_h {
 extern Display& display;

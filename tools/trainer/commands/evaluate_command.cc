@@ -1,6 +1,5 @@
 #include "tools/trainer/commands/evaluate_command.h"
 
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
@@ -13,7 +12,7 @@
 #include "tools/trainer/run/spec_builder.h"
 #include "tools/trainer/terminal/arguments.h"
 #include "tools/trainer/terminal/options_reader.h"
-#include "tools/trainer/terminal/progress.h"
+#include "tools/trainer/terminal/summary.h"
 
 namespace troupe::tools {
 namespace {
@@ -132,11 +131,14 @@ absl::Status EvaluateCheckpoint(LoadedConfig loaded, const std::string& path,
   const absl::StatusOr<actors::JobResult> result = actors::RunJob(spec);
   if (!result.ok()) return AtKeys(loaded, result.status());
   const actors::EvaluationReport& evaluation = result->evaluation;
-  std::optional<double> accuracy;
-  if (splits.test->spec().is_classification()) accuracy = evaluation.accuracy;
+  TestResult test;
+  test.step = evaluation.step;
+  test.loss = evaluation.loss;
+  if (splits.test->spec().is_classification()) {
+    test.accuracy = evaluation.accuracy;
+  }
   display.Print(absl::StrCat(checkpoint.path(), " ",
-                             FormatEvaluation(evaluation.step, evaluation.loss,
-                                              accuracy, evaluation.count)));
+                             FormatEvaluation(test, evaluation.count)));
   return absl::OkStatus();
 }
 

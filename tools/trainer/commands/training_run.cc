@@ -37,8 +37,10 @@
 #include "tools/trainer/run/json_log.h"
 #include "tools/trainer/run/run_folder.h"
 #include "tools/trainer/run/run_observer.h"
+#include "tools/trainer/run/run_totals.h"
 #include "tools/trainer/run/spec_builder.h"
 #include "tools/trainer/terminal/stop_signals.h"
+#include "tools/trainer/terminal/summary.h"
 #include "tools/trainer/terminal/version.h"
 
 namespace troupe::tools {
@@ -317,63 +319,58 @@ class Run {
   void AddBest(const actors::JobResult& result, Summary& summary) const {
     const actors::JobSpec& job = loaded_.config.job;
     if (!job.checkpoint.keep_best && job.early_stop_patience == 0) return;
-    summary.best_at = result.best.step;
-    summary.best_loss = result.best.loss;
-    if (spec_.train->spec().is_classification()) {
-      summary.best_accuracy = result.best.accuracy;
-    }
+    if (result.best.step > 0) summary.best = observer_->ResultOf(result.best);
     if (job.checkpoint.keep_best) {
-      summary.best_checkpoint =
+      summary.files.best_checkpoint =
           base::JoinPath(job.checkpoint.dir, actors::kBestName);
     }
   }
 
   void PrintSummary(const actors::JobResult& result) {
     Summary summary;
-    summary.first_step = observer_->first_step();
+    const RunTotals& totals = observer_->totals();
+    summary.first_step = totals.first_step();
     summary.steps = result.steps;
-    summary.samples = observer_->samples();
+    summary.samples = totals.samples();
     summary.seconds = result.seconds;
-    summary.peak_bytes = observer_->peak_bytes();
+    summary.peak_bytes = totals.peak_bytes();
     summary.stopped = result.stopped;
     summary.converged = result.converged;
-    summary.skipped_steps = observer_->skipped_steps();
-    summary.loss_scale = observer_->loss_scale();
-    summary.evaluated = result.evaluation.count > 0;
-    summary.evaluated_at = result.evaluation.step;
-    summary.test_loss = result.evaluation.loss;
-    if (spec_.train->spec().is_classification()) {
-      summary.test_accuracy = result.evaluation.accuracy;
+    summary.skipped_steps = totals.skipped_steps();
+    summary.loss_scale = totals.loss_scale();
+    if (result.evaluation.count > 0) {
+      summary.evaluation = observer_->ResultOf(result.evaluation);
     }
     AddBest(result, summary);
     for (const std::string& path :
          {loaded_.config.log.file, loaded_.config.log.tensorboard}) {
-      if (!path.empty()) summary.metrics.push_back(path);
+      if (!path.empty()) summary.files.metrics.push_back(path);
     }
-    summary.has_folder = !loaded_.config.job.checkpoint.dir.empty();
-    summary.checkpoint = result.checkpoint;
-    summary.resumed_from = observer_->resumed_from();
-    summary.trace = loaded_.config.trace.file;
-    summary.trace_empty = trace_ && trace_->IsEmpty();
-    summary.run_dir = loaded_.config.log.run_dir;
+    summary.files.has_folder = !loaded_.config.job.checkpoint.dir.empty();
+    summary.files.checkpoint = result.checkpoint;
+    summary.files.resumed_from = totals.resumed_from();
+    summary.files.trace = loaded_.config.trace.file;
+    summary.files.trace_empty = trace_ && trace_->IsEmpty();
+    summary.files.run_dir = loaded_.config.log.run_dir;
     const actors::JobSpec& job = loaded_.config.job;
     const std::string more =
         job.epochs > 0
             ? absl::StrCat(
                   "train.epochs=",
-                  2 * std::max(job.epochs, observer_->EpochOf(result.steps)))
+                  2 * std::max(job.epochs, totals.EpochOf(result.steps)))
             : absl::StrCat("train.steps=",
                            2 * std::max(job.steps, result.steps));
-    summary.again = FormatCommand(start_, loaded_.file, loaded_.settings);
-    summary.kept = FormatCommand(start_, loaded_.file, loaded_.settings,
-                                 "checkpoint.dir=checkpoints");
-    summary.where = start_.where;
-    summary.longer =
+    summary.next.again = FormatCommand(start_, loaded_.file, loaded_.settings);
+    summary.next.kept = FormatCommand(start_, loaded_.file, loaded_.settings,
+                                      "checkpoint.dir=checkpoints");
+    summary.next.where = start_.where;
+    summary.next.longer =
         FormatCommand(start_, loaded_.file, loaded_.settings, more);
     if (!result.converged.empty()) {
-      summary.longer = FormatCommand(start_, loaded_.file, loaded_.settings,
-                                     absl::StrCat("train.early_stop_patience=",
-                                                  2 * job.early_stop_patience));
+      summary.next.longer =
+          FormatCommand(start_, loaded_.file, loaded_.settings,
+                        absl::StrCat("train.early_stop_patience=",
+                                     2 * job.early_stop_patience));
     }
     std::string text = FormatSummary(summary);
     text.pop_back();  // Print() ends the last line

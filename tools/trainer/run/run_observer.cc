@@ -94,18 +94,13 @@ std::string FormatStart(const TrainerConfig& config,
 }
 
 void RunObserver::OnStart(const actors::JobInfo& info) {
-  first_step_ = info.first_step;
-  sampler_ = info.sampler;
-  resumed_from_ = info.resumed_from;
-  steps_ = info.steps;
-  skipped_steps_ = info.skipped_steps;
-  if (info.plan.dynamic_loss_scale) loss_scale_ = info.plan.loss_scale;
+  totals_.Start(info);
   display_.Print(FormatStart(config_, info));
   if (on_planned_) Keep(on_planned_(info));
   StartEntry entry;
-  entry.first_step = first_step_;
-  entry.resumed = !resumed_from_.empty();
-  entry.steps = steps_;
+  entry.first_step = info.first_step;
+  entry.resumed = !info.resumed_from.empty();
+  entry.steps = info.steps;
   entry.ranks = info.plan.mesh.size();
   entry.time = now_();
   ToSinks([&](MetricSink& sink) { return sink.OnStart(entry); });
@@ -113,16 +108,14 @@ void RunObserver::OnStart(const actors::JobInfo& info) {
 
 void RunObserver::OnSteps(absl::Span<const actors::StepReport> steps) {
   for (const actors::StepReport& report : steps) {
-    samples_ += report.samples;
-    peak_bytes_ = report.peak_bytes;
-    skipped_steps_ += report.skipped;
-    if (loss_scale_) loss_scale_ = report.loss_scale;
-    rate_.Add(report.seconds, report.samples);
-    const Progress progress = ProgressAt(report);
+    totals_.Add(report);
+    Progress progress = totals_.ProgressAt(report);
+    progress.accuracy = AccuracyOf(report.accuracy);
     display_.ShowStep(progress, report.seconds);
     const StepEntry entry = EntryOf(report, progress);
     for (const Sink& sink : sinks_) {
-      const bool due = report.step % sink.every == 0 || report.step == steps_;
+      const bool due =
+          report.step % sink.every == 0 || report.step == totals_.steps();
       if (due && status_.ok()) Keep(sink.to->OnStep(entry));
     }
   }
@@ -142,45 +135,26 @@ StepEntry RunObserver::EntryOf(const actors::StepReport& report,
     entry.grad_norm = report.grad_norm;
   }
   entry.peak_bytes = report.peak_bytes;
-  entry.loss_scale = loss_scale_;
-  entry.skipped_steps = skipped_steps_;
+  entry.loss_scale = progress.loss_scale;
+  entry.skipped_steps = progress.skipped_steps;
   entry.time = now_();
   return entry;
 }
 
 void RunObserver::OnEvaluation(const actors::EvaluationReport& report) {
-  display_.Print(FormatEvaluation(report.step, report.loss,
-                                  AccuracyOf(report.accuracy), report.count));
+  const TestResult result = ResultOf(report);
+  display_.Print(FormatEvaluation(result, report.count));
   EvaluationEntry entry;
-  entry.step = report.step;
-  entry.loss = report.loss;
-  entry.accuracy = AccuracyOf(report.accuracy);
+  entry.step = result.step;
+  entry.loss = result.loss;
+  entry.accuracy = result.accuracy;
   entry.count = report.count;
   entry.time = now_();
   ToSinks([&](MetricSink& sink) { return sink.OnEvaluation(entry); });
 }
 
-Progress RunObserver::ProgressAt(const actors::StepReport& report) const {
-  Progress progress;
-  progress.step = report.step;
-  progress.steps = steps_;
-  progress.epoch = EpochOf(report.step);
-  progress.epochs = EpochOf(steps_);
-  progress.loss = report.loss;
-  progress.accuracy = AccuracyOf(report.accuracy);
-  progress.loss_scale = loss_scale_;
-  progress.skipped_steps = skipped_steps_;
-  progress.samples_per_s = rate_.SamplesPerSecond();
-  if (progress.samples_per_s > 0) {
-    progress.left_s = double((steps_ - report.step) * report.samples) /
-                      progress.samples_per_s;
-  }
-  return progress;
-}
-
-std::int64_t RunObserver::EpochOf(std::int64_t step) const {
-  const std::int64_t in_run = std::max<std::int64_t>(step - first_step_, 1);
-  return sampler_->BatchAt(in_run - 1).epoch + 1;
+TestResult RunObserver::ResultOf(const actors::EvaluationReport& report) const {
+  return {report.step, report.loss, AccuracyOf(report.accuracy)};
 }
 
 std::optional<double> RunObserver::AccuracyOf(double accuracy) const {

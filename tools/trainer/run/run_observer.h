@@ -22,11 +22,12 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actors/job.h"
-#include "data/sampler.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/metrics/metric_sink.h"
+#include "tools/trainer/run/run_totals.h"
 #include "tools/trainer/terminal/display.h"
 #include "tools/trainer/terminal/progress.h"
+#include "tools/trainer/terminal/summary.h"
 
 namespace troupe::tools {
 
@@ -66,22 +67,12 @@ class RunObserver : public actors::JobObserver {
   void OnCheckpoint(std::int64_t step, const std::string& path) override;
 
   const absl::Status& status() const { return status_; }
-  std::int64_t first_step() const { return first_step_; }
-  // Returns the epoch, counted from 1, of a step (1 after the first). Valid
-  // once the job has started.
-  std::int64_t EpochOf(std::int64_t step) const;
-  const std::string& resumed_from() const { return resumed_from_; }
-  // Number of samples that this run has trained on.
-  std::int64_t samples() const { return samples_; }
-  // Largest StepReport::peak_bytes so far.
-  std::int64_t peak_bytes() const { return peak_bytes_; }
-  // Number of steps that updated nothing, also before this run resumed.
-  std::int64_t skipped_steps() const { return skipped_steps_; }
-  // Loss scale of the last step; none if the scale is constant.
-  std::optional<double> loss_scale() const { return loss_scale_; }
+  // Steps, samples and so on of the job so far.
+  const RunTotals& totals() const { return totals_; }
+  // Returns an evaluation without an accuracy that the task does not have.
+  TestResult ResultOf(const actors::EvaluationReport& report) const;
 
  private:
-  Progress ProgressAt(const actors::StepReport& report) const;
   std::optional<double> AccuracyOf(double accuracy) const;
   StepEntry EntryOf(const actors::StepReport& report,
                     const Progress& progress) const;
@@ -104,15 +95,7 @@ class RunObserver : public actors::JobObserver {
   };
   std::vector<Sink> sinks_;
 
-  RateMeter rate_;
-  std::int64_t first_step_ = 0;
-  std::optional<data::Sampler> sampler_;  // at first_step_, once started
-  std::string resumed_from_;
-  std::int64_t steps_ = 0;
-  std::int64_t samples_ = 0;
-  std::int64_t peak_bytes_ = 0;
-  std::int64_t skipped_steps_ = 0;
-  std::optional<double> loss_scale_;
+  RunTotals totals_;
 };
 
 // Returns the first lines of a run. One of them is a warning if the run goes on

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "base/format_bytes.h"
 
 namespace troupe::tools {
 namespace {
@@ -15,14 +13,6 @@ namespace {
 constexpr int kBarColumnsMin = 8;
 constexpr int kBarColumnsMax = 30;
 constexpr double kSecondsMax = 100 * 3600;
-
-constexpr char kNothingCounts[] =
-    "no test sample counts, since each has a target that is ignored or a class "
-    "of weight 0";
-
-std::string FormatPercent(double fraction) {
-  return absl::StrFormat("%.2f%%", 100 * fraction);
-}
 
 // "[====>    ]", `columns` wide with the brackets.
 std::string Bar(double done, int columns) {
@@ -62,92 +52,6 @@ std::vector<std::string> PartsOf(const Progress& p) {
   return parts;
 }
 
-// Returns the line of the last evaluation, with its step if training went on.
-std::string EvaluationLine(const Summary& s) {
-  if (!s.evaluated) return "";
-  const std::string after =
-      s.evaluated_at == s.steps
-          ? ""
-          : absl::StrCat(" after step ", FormatCount(s.evaluated_at));
-  if (s.test_accuracy && std::isnan(*s.test_accuracy)) {
-    return absl::StrCat("test", after, ": ", kNothingCounts, "\n");
-  }
-  if (!s.test_accuracy) {
-    return absl::StrCat("test loss", after, ": ", FormatLoss(s.test_loss),
-                        "\n");
-  }
-  return absl::StrCat("test accuracy", after, ": ",
-                      FormatPercent(*s.test_accuracy), " (loss ",
-                      FormatLoss(s.test_loss), ")\n");
-}
-
-// Returns the line of the best evaluation, with the path of its checkpoint.
-std::string BestLine(const Summary& s) {
-  if (s.best_at == 0) return "";
-  const std::string what =
-      s.best_accuracy
-          ? absl::StrCat("test accuracy ", FormatPercent(*s.best_accuracy),
-                         " (loss ", FormatLoss(s.best_loss), ")")
-          : absl::StrCat("test loss ", FormatLoss(s.best_loss));
-  return absl::StrCat(
-      "best: ", what, " after step ", FormatCount(s.best_at),
-      s.best_checkpoint.empty() ? "" : absl::StrCat(", ", s.best_checkpoint),
-      "\n");
-}
-
-// Returns the line of the steps that updated nothing.
-std::string SkippedLine(const Summary& s) {
-  if (!s.loss_scale && s.skipped_steps == 0) return "";
-  const std::string skipped =
-      s.skipped_steps == 0
-          ? "no step was skipped"
-          : absl::StrCat(FormatCount(s.skipped_steps),
-                         " steps were skipped, whose gradients were not "
-                         "finite");
-  return absl::StrCat(
-      s.loss_scale ? absl::StrCat("loss scale: ", *s.loss_scale, "; ") : "",
-      skipped, "\n");
-}
-
-std::string MetricsLine(const Summary& s) {
-  if (s.metrics.empty()) return "";
-  return absl::StrCat("metrics: ", absl::StrJoin(s.metrics, ", "), "\n");
-}
-
-std::string TraceLine(const Summary& s) {
-  if (s.trace.empty()) return "";
-  return absl::StrCat("trace: ", s.trace,
-                      s.trace_empty
-                          ? " is empty, the run ended before trace.first_step; "
-                            "add --set trace.first_step=1\n"
-                          : " (open it at ui.perfetto.dev)\n");
-}
-
-std::string RunFolderLine(const Summary& s) {
-  if (s.run_dir.empty()) return "";
-  return absl::StrCat("run folder: ", s.run_dir, " (as a page: trainer report ",
-                      s.run_dir, ")\n");
-}
-
-std::string Where(const Summary& s) {
-  return s.where.empty() ? "" : absl::StrCat(", ", s.where);
-}
-
-// Returns the lines on the last checkpoint and the command that resumes.
-std::string CheckpointLines(const Summary& s) {
-  if (!s.checkpoint.empty() || !s.resumed_from.empty()) {
-    const std::string saved =
-        !s.checkpoint.empty()
-            ? s.checkpoint
-            : absl::StrCat(s.resumed_from, ", from before this run");
-    return absl::StrCat("checkpoint: ", saved, "\nto go on", Where(s), ": ",
-                        s.stopped ? s.again : s.longer, " --resume\n");
-  }
-  if (s.has_folder) return "no checkpoint written: there was no step to save\n";
-  return absl::StrCat("no checkpoint written; to keep the model", Where(s),
-                      ": ", s.kept, "\n");
-}
-
 }  // namespace
 
 std::string FormatCount(std::int64_t count) {
@@ -175,6 +79,10 @@ std::string FormatLoss(double loss) {
   const double size = std::abs(loss);
   const bool plain = size == 0 || (size >= 1e-3 && size < 1e4);
   return plain ? absl::StrFormat("%.4f", loss) : absl::StrFormat("%.2e", loss);
+}
+
+std::string FormatPercent(double fraction) {
+  return absl::StrFormat("%.2f%%", 100 * fraction);
 }
 
 std::string FormatBar(const Progress& p, int columns) {
@@ -216,45 +124,6 @@ std::string FormatLine(const Progress& p) {
   }
   if (p.samples_per_s <= 0) return line;
   return absl::StrCat(line, Rate(p, "  ", " samples/s"), TimeLeft(p, "  "));
-}
-
-std::string FormatEvaluation(std::int64_t step, double loss,
-                             std::optional<double> accuracy,
-                             std::int64_t count) {
-  if (count == 0 || (accuracy && std::isnan(*accuracy))) {
-    return absl::StrCat("after step ", step, ": ", kNothingCounts);
-  }
-  std::string line =
-      absl::StrCat("after step ", step, ": test loss ", FormatLoss(loss));
-  if (accuracy) absl::StrAppend(&line, ", accuracy ", FormatPercent(*accuracy));
-  return absl::StrCat(line, " of ", FormatCount(count), " samples");
-}
-
-std::string FormatSummary(const Summary& s) {
-  const std::int64_t done = s.steps - s.first_step;
-  std::vector<std::string> details;
-  std::string text =
-      absl::StrCat(s.stopped ? "stopped" : "done", ": ", FormatCount(done),
-                   " steps in ", FormatElapsed(s.seconds));
-  if (s.seconds > 0 && s.samples > 0) {
-    details.push_back(absl::StrCat(
-        FormatCount(static_cast<std::int64_t>(double(s.samples) / s.seconds)),
-        " samples/s"));
-  }
-  if (s.peak_bytes > 0) {
-    details.push_back(
-        absl::StrCat("at most ", base::FormatBytes(s.peak_bytes), " a rank"));
-  }
-  if (!details.empty()) {
-    absl::StrAppend(&text, " (", absl::StrJoin(details, ", "), ")");
-  }
-  text += "\n";
-  if (!s.converged.empty()) {
-    absl::StrAppend(&text, "ended early: ", s.converged, "\n");
-  }
-  return absl::StrCat(text, SkippedLine(s), EvaluationLine(s), BestLine(s),
-                      MetricsLine(s), TraceLine(s), RunFolderLine(s),
-                      CheckpointLines(s));
 }
 
 void RateMeter::Add(double seconds, std::int64_t samples) {
