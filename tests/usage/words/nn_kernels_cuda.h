@@ -190,6 +190,28 @@ namespace device_memory_h {
 extern const std::shared_ptr<const Streams> streams;
 }
 
+namespace device_pools_h {
+extern const std::shared_ptr<const Streams> streams;
+extern CachingAllocator pool_of_graph;
+extern const Tensor x;
+extern Tensor staged;
+}  // namespace device_pools_h
+
+namespace data_notes_h {
+extern DevicePools pools;
+extern const std::shared_ptr<EventPool> events;
+void LaunchEmbedding(DataError* error, cudaStream_t stream);
+}  // namespace data_notes_h
+
+namespace peer_access_h {
+extern const Tensor tensor;
+}
+
+namespace open_queues_h {
+extern const std::shared_ptr<Streams> streams;
+extern const std::shared_ptr<EventPool> events;
+}  // namespace open_queues_h
+
 namespace watcher_h {
 void WakeTheStrand();
 extern const std::shared_ptr<const EventMark> mark;

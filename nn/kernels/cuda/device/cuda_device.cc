@@ -1,12 +1,9 @@
 #include "nn/kernels/cuda/device/cuda_device.h"
 
-#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "base/cuda/cuda_status.h"
@@ -18,29 +15,10 @@ namespace {
 
 using base::CudaStatus;
 
-constexpr std::size_t kAllOfIt = std::numeric_limits<std::size_t>::max();
-constexpr const char* kQueueNames[kNumQueues] = {
-    "compute", "copy", "read back", "comm", "comm 1", "comm 2", "comm 3"};
 // Pauses between two calls of the functions of LookAfter(), and between two
 // calls of work that has not enqueued all.
 constexpr absl::Duration kLookPause = absl::Milliseconds(10);
 constexpr absl::Duration kAgainPause = absl::Microseconds(200);
-
-CachingAllocator::Options Of(Device device,
-                             std::shared_ptr<MemorySource> source) {
-  CachingAllocator::Options options;
-  options.cached_bytes_max = kAllOfIt;
-  options.device = device;
-  options.source = std::move(source);
-  return options;
-}
-
-// The kernel that writes the note may run at the same time: ReadNote() uses
-// this only to decide whether to wait for the complete note.
-__attribute__((no_sanitize("thread"))) bool HasDataError(
-    const volatile DataError& error) {
-  return error.op != kNoDataError;
-}
 
 }  // namespace
 
@@ -59,51 +37,26 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(int ordinal) {
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<Streams> streams,
                           Streams::Create(ordinal));
   std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(streams)));
-  TROUPE_RETURN_IF_ERROR(device->Init());
+  TROUPE_RETURN_IF_ERROR(device->notes_.Allocate(device->pools_.host()));
   return device;
 }
-
-CudaDevice::QueuePool::QueuePool(int ordinal,
-                                 std::shared_ptr<MemorySource> source)
-    : own(nn::cuda::Of({DeviceType::kCuda, ordinal}, std::move(source))) {}
 
 CudaDevice::CudaDevice(std::shared_ptr<Streams> streams)
     : streams_(std::move(streams)),
       events_(std::make_shared<EventPool>(streams_->ordinal())),
-      pinned_(std::make_shared<PinnedMemory>(streams_->ordinal())),
-      source_(std::make_shared<DeviceMemory>(streams_)),
-      memory_(ordinal(), source_),
-      host_(nn::cuda::Of(Device{}, pinned_)) {
-  for (int i = 0; i < kCommQueuesMax; ++i) {
-    comm_memory_.push_back(std::make_unique<QueuePool>(ordinal(), source_));
-  }
-  open_.reserve(kNumQueues);
+      pools_(streams_),
+      queues_(streams_, events_, &status_),
+      peers_(ordinal()) {
   for (Queue queue : {Queue::kCompute, Queue::kCopy, Queue::kComm}) {
-    AddQueue(queue);
+    Check(queues_.Open(queue)).IgnoreError();
   }
-}
-
-absl::Status CudaDevice::Init() {
-  TROUPE_ASSIGN_OR_RETURN(data_errors_,
-                          host_.Allocate(sizeof(DataError) * kNumQueues));
-  for (int i = 0; i < kNumQueues; ++i) {
-    new (data_error(static_cast<Queue>(i))) DataError();
-  }
-  return absl::OkStatus();
-}
-
-void CudaDevice::AddQueue(Queue queue) {
-  const int i = static_cast<int>(queue);
-  queues_[i].emplace(kQueueNames[i], streams_->Of(queue), events_, &status_);
-  open_.push_back(queue);
 }
 
 bool CudaDevice::OpenQueue(Queue queue) {
   if (broken_) return false;
-  if (queues_[static_cast<int>(queue)].has_value()) return true;
-  Check(streams_->Open(queue)).IgnoreError();
-  if (!broken_) AddQueue(queue);
-  return !broken_;
+  if (queues_.is_open(queue)) return true;
+  Check(queues_.Open(queue)).IgnoreError();
+  return queues_.is_open(queue);
 }
 
 CudaDevice::~CudaDevice() { Close(); }
@@ -112,14 +65,14 @@ void CudaDevice::Close() {
   SetWakeup(nullptr, /*watch=*/false).IgnoreError();
   if (capturing()) EndCapture().IgnoreError();
   streams_->Finish();
-  for (auto& noted : noted_) noted = nullptr;
+  notes_.Clear();
   looks_.clear();
   CompleteWhatIsDone();
   const absl::Status closed = absl::CancelledError(
       absl::StrCat("cuda:", ordinal(), " was closed before this was done"));
   status_.Update(closed);
   broken_ = true;
-  CompleteAll();
+  queues_.CompleteAll(status_);
 }
 
 absl::Status CudaDevice::Check(const absl::Status& status) {
@@ -129,15 +82,11 @@ absl::Status CudaDevice::Check(const absl::Status& status) {
   }
   if (status.ok() || broken_) return status_;
   broken_ = true;
-  std::vector<std::string> in_flight;
-  for (Queue queue : open_) {
-    std::string text = Of(queue).InFlight();
-    if (!text.empty()) in_flight.push_back(std::move(text));
-  }
+  const std::string in_flight = queues_.InFlight();
   status_.Update(base::WithMessage(
-      status, absl::StrCat("cuda:", ordinal(), " failed: ", status.message(),
-                           in_flight.empty() ? "" : "; in flight: ",
-                           absl::StrJoin(in_flight, "; "))));
+      status,
+      absl::StrCat("cuda:", ordinal(), " failed: ", status.message(),
+                   in_flight.empty() ? "" : "; in flight: ", in_flight)));
   return status_;
 }
 
@@ -182,14 +131,6 @@ void CudaDevice::Wait(Queue queue, const base::Event& event) {
   Check(Of(queue).Wait(event, hold)).IgnoreError();
 }
 
-bool CudaDevice::IsPageable(const Tensor& tensor) const {
-  return tensor.host_accessible() && !pinned_->Contains(tensor.device_data());
-}
-
-absl::StatusOr<Tensor> CudaDevice::Stage(const Tensor& like) {
-  return Tensor::Create(like.shape(), like.dtype(), host_);
-}
-
 void CudaDevice::CopyBytes(Queue queue, const Tensor& from, const Tensor& to) {
   if (from.bytes() == 0) return;
   if (capturing() && (from.host_accessible() || to.host_accessible())) {
@@ -199,13 +140,14 @@ void CudaDevice::CopyBytes(Queue queue, const Tensor& from, const Tensor& to) {
   }
   Tensor source = from, target = to;
   for (Tensor* side : {&source, &target}) {
-    if (!IsPageable(*side)) continue;
-    absl::StatusOr<Tensor> staged = Stage(*side);
+    if (!pools_.IsPageable(*side)) continue;
+    absl::StatusOr<Tensor> staged = pools_.Stage(*side);
     if (!staged.ok()) return status_.Update(staged.status());
     *side = *std::move(staged);
   }
-  if (IsPageable(from)) std::memcpy(source.raw(), from.raw(), from.bytes());
-  const Tensor late = IsPageable(to) ? to : Tensor();
+  if (pools_.IsPageable(from))
+    std::memcpy(source.raw(), from.raw(), from.bytes());
+  const Tensor late = pools_.IsPageable(to) ? to : Tensor();
   const absl::Status given = Give(queue, "CopyBytes", [=] {
     TROUPE_RETURN_IF_ERROR(Copy(queue, source, target));
     if (late.defined()) {
@@ -230,36 +172,12 @@ absl::Status CudaDevice::Copy(Queue queue, const Tensor& from,
   return absl::OkStatus();
 }
 
-absl::Status CudaDevice::ReachPeer(int ordinal) {
-  if (ordinal == this->ordinal() ||
-      std::find(reached_.begin(), reached_.end(), ordinal) != reached_.end()) {
-    return absl::OkStatus();
-  }
-  int can = 0;
-  TROUPE_RETURN_IF_ERROR(
-      CudaStatus(cudaDeviceCanAccessPeer(&can, this->ordinal(), ordinal),
-                 "cudaDeviceCanAccessPeer"));
-  if (can == 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cuda:", this->ordinal(), " cannot reach the memory of cuda:", ordinal,
-        "; use GPUs that are peers for the ranks of one process"));
-  }
-  const cudaError_t enabled = cudaDeviceEnablePeerAccess(ordinal, /*flags=*/0);
-  if (enabled != cudaErrorPeerAccessAlreadyEnabled) {
-    TROUPE_RETURN_IF_ERROR(CudaStatus(enabled, "cudaDeviceEnablePeerAccess"));
-  } else {
-    cudaGetLastError();
-  }
-  reached_.push_back(ordinal);
-  return absl::OkStatus();
-}
-
 absl::Status CudaDevice::Reduce(Queue queue, const TreeReduction& reduction) {
   TROUPE_RETURN_IF_ERROR(CheckReduceTree(reduction));
   MakeCurrent();
   for (const auto* side : {&reduction.sources, &reduction.destinations}) {
     for (const Tensor& tensor : *side) {
-      TROUPE_RETURN_IF_ERROR(ReachPeer(tensor.device().index));
+      TROUPE_RETURN_IF_ERROR(peers_.Enable(tensor.device().index));
     }
   }
   return Give(queue, "Reduce", [this, queue, reduction] {
@@ -293,37 +211,16 @@ void CudaDevice::LookAround() {
 }
 
 absl::Duration CudaDevice::PauseMax() const {
-  for (Queue queue : open_) {
-    if (queues_[static_cast<int>(queue)]->asks_again()) return kAgainPause;
-  }
+  if (queues_.ask_again()) return kAgainPause;
   return looks_.empty() ? absl::InfiniteDuration() : kLookPause;
 }
 
 absl::StatusOr<bool> CudaDevice::ReadNotes() {
-  for (Queue queue : open_) {
-    TROUPE_ASSIGN_OR_RETURN(const bool read, ReadNote(queue));
+  for (Queue queue : queues_.list()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const bool read, notes_.Read(queue, events_, stream(queue), &status_));
     if (!read) return false;
   }
-  return true;
-}
-
-absl::StatusOr<bool> CudaDevice::ReadNote(Queue queue) {
-  if (!status_.ok() || !HasDataError(*data_error(queue))) return true;
-  // The kernel that writes the note may still run, and may have been enqueued
-  // after the recording that is done. It has ended once all work that its
-  // stream was given so far has ended.
-  std::shared_ptr<const EventMark>& noted = noted_[static_cast<int>(queue)];
-  if (noted == nullptr) {
-    TROUPE_ASSIGN_OR_RETURN(noted, EventPool::Record(events_, stream(queue)));
-  }
-  const cudaError_t state = cudaEventQuery(noted->event());
-  if (state == cudaErrorNotReady) {
-    cudaGetLastError();  // clears "not ready" for the check of the next launch
-    return false;
-  }
-  TROUPE_RETURN_IF_ERROR(CudaStatus(state, "cudaEventQuery"));
-  noted = nullptr;
-  status_ = StatusOf(*data_error(queue));
   return true;
 }
 
@@ -339,7 +236,7 @@ absl::StatusOr<bool> CudaDevice::CompleteOldest(StreamQueue& queue) {
 
 bool CudaDevice::CompleteWhatIsDone() {
   bool any = false;
-  for (Queue queue : open_) {
+  for (Queue queue : queues_.list()) {
     while (!broken_) {
       const absl::StatusOr<bool> completed = CompleteOldest(Of(queue));
       Check(completed.status()).IgnoreError();
@@ -350,27 +247,12 @@ bool CudaDevice::CompleteWhatIsDone() {
   return any;
 }
 
-void CudaDevice::CompleteAll() {
-  for (Queue queue : open_) {
-    while (auto ended = Of(queue).TakeOldest()) ended->Finish(status_);
-  }
-  DropHeld(status_);
-}
-
-void CudaDevice::DropHeld(const absl::Status& status) {
-  for (Queue queue : open_) {
-    for (const base::Event& event : Of(queue).DropHeld()) {
-      event.Complete(status);
-    }
-  }
-}
-
 bool CudaDevice::Progress() {
   if (capturing()) return false;  // a capture does not allow cudaEventQuery
   bool moved = false;
   MakeCurrent();
   LookAround();
-  for (Queue queue : open_) {
+  for (Queue queue : queues_.list()) {
     if (broken_) break;
     const absl::StatusOr<bool> advanced = Of(queue).Advance();
     Check(advanced.status()).IgnoreError();
@@ -378,17 +260,13 @@ bool CudaDevice::Progress() {
   }
   moved = CompleteWhatIsDone() || moved;
   if (broken_) {
-    CompleteAll();
+    queues_.CompleteAll(status_);
     return false;
   }
   if (moved) return true;
   Watcher::Marks oldest;
-  for (const auto& noted : noted_) {
-    if (noted != nullptr) oldest.push_back(noted);
-  }
-  for (Queue queue : open_) {
-    if (auto mark = Of(queue).Oldest()) oldest.push_back(std::move(mark));
-  }
+  notes_.AddAwaited(oldest);
+  queues_.AddOldest(oldest);
   const absl::Duration pause = PauseMax();
   if (oldest.empty() && pause == absl::InfiniteDuration()) return false;
   if (watcher_ == nullptr) return true;

@@ -45,7 +45,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,16 +53,18 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "nn/kernels/cuda/device/cuda_graph.h"
-#include "nn/kernels/cuda/device/device_memory.h"
+#include "nn/kernels/cuda/device/data_notes.h"
+#include "nn/kernels/cuda/device/device_pools.h"
 #include "nn/kernels/cuda/device/event_pool.h"
-#include "nn/kernels/cuda/device/pool_switch.h"
+#include "nn/kernels/cuda/device/open_queues.h"
+#include "nn/kernels/cuda/device/peer_access.h"
 #include "nn/kernels/cuda/device/stream_queue.h"
 #include "nn/kernels/cuda/device/streams.h"
 #include "nn/kernels/cuda/device/watcher.h"
 #include "nn/kernels/cuda/kernel_parts/data_error.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/device_wakeup.h"
-#include "nn/tensor/caching_allocator.h"
+#include "nn/tensor/allocator.h"
 
 namespace troupe::nn::cuda {
 
@@ -82,9 +83,9 @@ class CudaDevice final : public DeviceQueues {
   int ordinal() const { return streams_->ordinal(); }
   cudaStream_t stream(Queue queue) const { return streams_->Of(queue); }
   // Memory in the order of the compute stream.
-  Allocator& allocator() { return memory_.memory; }
+  Allocator& allocator() { return pools_.Of(Queue::kCompute); }
   // Memory in the order of the kernels of `queue`.
-  Allocator& allocator(Queue queue) { return PoolOf(queue).memory; }
+  Allocator& allocator(Queue queue) { return pools_.Of(queue); }
   const EventPool& events() const { return *events_; }
 
   // Returns whether the caller may enqueue work to the queue's stream at once;
@@ -99,10 +100,7 @@ class CudaDevice final : public DeviceQueues {
   // capture, ends the capture instead. Returns the resulting status.
   absl::Status Check(const absl::Status& status);
   // The record in which kernels of the queue's stream note wrong data.
-  DataError* data_error(Queue queue) const {
-    return static_cast<DataError*>(data_errors_->data()) +
-           static_cast<int>(queue);
-  }
+  DataError* data_error(Queue queue) const { return notes_.Of(queue); }
   // The queue to which calls of kernels enqueue.
   Queue kernel_queue() const { return kernel_queue_; }
   // The status of the first failure.
@@ -115,7 +113,7 @@ class CudaDevice final : public DeviceQueues {
   absl::Status Enqueue(Queue queue, const char* name,
                        std::function<bool(void* native_stream)> work) override;
   void LookAfter(std::function<bool()> look) override;
-  Allocator& host_allocator() override { return host_; }
+  Allocator& host_allocator() override { return pools_.host(); }
   Queue SetKernelQueue(Queue queue) override {
     return std::exchange(kernel_queue_, queue);
   }
@@ -131,14 +129,7 @@ class CudaDevice final : public DeviceQueues {
 
  private:
   class Graph;
-  // Memory for tensors that kernels of one queue use.
-  struct QueuePool {
-    QueuePool(int ordinal, std::shared_ptr<MemorySource> source);
-    CachingAllocator own;
-    PoolSwitch memory{&own};
-  };
   explicit CudaDevice(std::shared_ptr<Streams> streams);
-  absl::Status Init();
 
   void MakeCurrent();
   // Returns an error if a capture is in progress that cannot record work of
@@ -147,19 +138,9 @@ class CudaDevice final : public DeviceQueues {
   // Creates the queue on its first use. Returns false if the device takes no
   // more work.
   bool OpenQueue(Queue queue);
-  void AddQueue(Queue queue);
-  QueuePool& PoolOf(Queue queue) {
-    return queue < Queue::kComm ? memory_
-                                : *comm_memory_[static_cast<int>(queue) -
-                                                static_cast<int>(Queue::kComm)];
-  }
-  StreamQueue& Of(Queue queue) { return *queues_[static_cast<int>(queue)]; }
+  StreamQueue& Of(Queue queue) { return queues_.Of(queue); }
   // Enqueues a copy; neither side may be pageable memory.
   absl::Status Copy(Queue queue, const Tensor& from, const Tensor& to);
-  bool IsPageable(const Tensor& tensor) const;
-  absl::StatusOr<Tensor> Stage(const Tensor& like);
-  // Enables access of this GPU to the memory of another one.
-  absl::Status ReachPeer(int ordinal);
   // Completes the queue's oldest recording if it is done, and returns whether
   // it was.
   absl::StatusOr<bool> CompleteOldest(StreamQueue& queue);
@@ -177,34 +158,22 @@ class CudaDevice final : public DeviceQueues {
   // Makes later work of kCompute wait for the work that communication queues
   // were given since the last call.
   void JoinQueues();
-  // Read the note of wrong data of `queue`, or of all queues, into status_.
-  // Return false while a kernel may still be writing a note.
-  absl::StatusOr<bool> ReadNote(Queue queue);
+  // Reads the notes of wrong data of all queues into status_. Returns false
+  // while a kernel may still be writing a note.
   absl::StatusOr<bool> ReadNotes();
-  // Ends all recordings, also those that are held, with the device's status.
-  void CompleteAll();
-  void DropHeld(const absl::Status& status);
 
   const std::shared_ptr<Streams> streams_;
   const std::shared_ptr<EventPool> events_;
-  const std::shared_ptr<PinnedMemory> pinned_;
-  const std::shared_ptr<DeviceMemory> source_;
-  QueuePool memory_;
-  std::vector<std::unique_ptr<QueuePool>> comm_memory_;
-  CachingAllocator host_;
+  DevicePools pools_;
   absl::Status status_;
   bool broken_ = false;  // a CUDA call failed, or the device is closed
-  std::optional<StreamQueue> queues_[kNumQueues];
-  std::vector<Queue> open_;  // queues in use; reserved, so it never moves
+  OpenQueues queues_;
   Queue kernel_queue_ = Queue::kCompute;
   std::unique_ptr<GraphCapture> capture_;  // null: no capture in progress
   std::uint64_t joined_[kNumQueues] = {};  // StreamQueue::given() at the join
-  std::vector<int> reached_;               // GPUs with peer access enabled
+  PeerAccess peers_;
   std::vector<std::function<bool()>> looks_;
-  StoragePtr data_errors_;  // one DataError for each queue, in pinned memory
-  // Mark after which a queue's note of wrong data is complete; null: no note
-  // was seen.
-  std::shared_ptr<const EventMark> noted_[kNumQueues];
+  DataNotes notes_;
   // Called by an event that becomes ready or recorded, if a queue waits for it.
   const std::shared_ptr<DeviceWakeup> wakeup_ =
       std::make_shared<DeviceWakeup>();

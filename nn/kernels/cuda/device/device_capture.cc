@@ -74,8 +74,8 @@ absl::Status CudaDevice::BeginCapture() {
   TROUPE_CHECK(!capturing(), "one capture at a time");
   MakeCurrent();
   if (broken_) return status_;
-  GraphCapture::Setup setup = {streams_, events_, source_, {}};
-  for (Queue queue : open_) {
+  GraphCapture::Setup setup = {streams_, events_, pools_.source(), {}};
+  for (Queue queue : queues_.list()) {
     if (Of(queue).held()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "cuda:", ordinal(),
@@ -85,11 +85,11 @@ absl::Status CudaDevice::BeginCapture() {
   }
   // The graph allocates its own memory for the step, so the blocks that earlier
   // steps left in the cache are released first.
-  memory_.own.ReleaseCached();
+  allocator().ReleaseCached();
   TROUPE_ASSIGN_OR_RETURN(capture_, GraphCapture::Begin(std::move(setup)));
-  for (Queue queue : open_) {
+  for (Queue queue : queues_.list()) {
     if (Allocator* pool = capture_->allocator(queue)) {
-      PoolOf(queue).memory.UseInstead(pool);
+      pools_.Of(queue).UseInstead(pool);
     }
   }
   return absl::OkStatus();
@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaDevice::EndCapture() {
         "no capture is going on; call BeginCapture() first");
   }
   MakeCurrent();
-  for (Queue queue : open_) PoolOf(queue).memory.UseInstead(nullptr);
+  for (Queue queue : queues_.list()) pools_.Of(queue).UseInstead(nullptr);
   // An event that completes may call this device again.
   const std::unique_ptr<GraphCapture> capture = std::move(capture_);
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<GraphExecutable> graph,
@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaDevice::EndCapture() {
 }
 
 void CudaDevice::JoinQueues() {
-  for (Queue queue : open_) {
+  for (Queue queue : queues_.list()) {
     if (!IsFork(queue)) continue;
     std::uint64_t& joined = joined_[static_cast<int>(queue)];
     if (!Of(queue).held() && Of(queue).given() == joined) continue;
@@ -135,7 +135,7 @@ absl::Status CudaDevice::Launch(const std::shared_ptr<GraphExecutable>& graph) {
            });
   TROUPE_RETURN_IF_ERROR(Check(given));
   const base::Event done = Record(Queue::kCompute);
-  for (Queue queue : open_) {
+  for (Queue queue : queues_.list()) {
     if (IsFork(queue) && graph->uses(queue)) Wait(queue, done);
   }
   return status_;
