@@ -11,19 +11,17 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   self_ = self;
   process_ = std::move(process);
   crew_ = std::move(crew);
-  milestones_.emplace(process_->spec, process_->span);
   start_ = self->clock().now();
-  const std::int64_t first = process_->span->first_step;
-  window_.emplace(first, process_->hooks ? process_->hooks->window_max : 0);
-  done_.assign(process_->plan->mesh.size(), first);
-  granted_ = first;
+  grants_.emplace(process_->plan->mesh.size(), process_->span->first_step,
+                  process_->hooks ? process_->hooks->window_max : 0);
   saving_.Init(self, process_, crew_);
-  track_.emplace(process_->spec, process_->resume.evaluations);
+  due_.emplace(process_->spec, process_->span, process_->resume.evaluations);
   absl::StatusOr<std::unique_ptr<nn::Optimizer>> optimizer =
       MakeOptimizer(*process_->spec);
   if (!optimizer.ok()) Fail(/*rank=*/-1, "supervisor", optimizer.status());
-  step_reports_.emplace(*process_->plan, process_->spec->loss_reduction,
-                        std::move(optimizer).value_or(nullptr));
+  reports_.emplace(*process_->plan, process_->spec->loss_reduction,
+                   std::move(optimizer).value_or(nullptr),
+                   /*observed=*/process_->observer != nullptr);
 }
 
 double SupervisorState::Seconds() const {
@@ -32,10 +30,6 @@ double SupervisorState::Seconds() const {
 
 bool SupervisorState::CrewIsComplete() const {
   return std::count(crew_->ranks.begin(), crew_->ranks.end(), nullptr) == 0;
-}
-
-std::int64_t SupervisorState::Committed() const {
-  return *std::min_element(done_.begin(), done_.end());
 }
 
 bool SupervisorState::IsCurrent(std::int32_t generation) const {
@@ -47,9 +41,9 @@ bool SupervisorState::MaySave(std::int32_t generation) const {
 }
 
 void SupervisorState::OnBegin() {
-  begun_ = true;
-  if (early_failure_) {
-    OnFailure(*early_failure_);
+  doing_ = Doing::kSteps;
+  if (failure_.kept()) {
+    OnFailure(*failure_.kept());
     return;
   }
   // The coordinator began an incomplete crew because the job has failed, and
@@ -62,37 +56,39 @@ void SupervisorState::OnBegin() {
   self_->monitor(crew_->reporter);
   last_sign_ = self_->clock().now();
   Watch();
-  boundary_ = milestones_->After(Committed());
-  AtEnd() || EvaluationDue() ? AtBoundary() : GrantSteps();
+  grants_->SetBoundary(due_->NextBoundary(Committed()));
+  if (AtEnd() || due_->EvaluationAt(Committed(), grants_->halted())) {
+    AtBoundary();
+  } else {
+    GrantSteps();
+  }
 }
 
 void SupervisorState::GrantSteps() {
-  if (halted_ || doing_ != Doing::kSteps || reports_.full()) return;
-  // Grants reach two windows ahead of the slowest rank, so that no rank idles.
-  const std::int64_t until =
-      std::min(boundary_, Committed() + 2 * window_->steps());
-  if (until < granted_ + window_->steps() && until != boundary_) return;
-  if (until == granted_) return;
-  granted_ = until;
+  if (doing_ != Doing::kSteps || reports_->full()) return;
+  const std::optional<std::int64_t> until = grants_->Next();
+  if (!until) return;
   for (const RankActor& rank : crew_->ranks) {
-    self_->send(rank, Grant{process_->generation, until});
+    self_->send(rank, Grant{process_->generation, *until});
   }
 }
 
 void SupervisorState::OnProgress(const Progress& progress) {
   if (!IsFromRank(progress, "progress")) return;
   last_sign_ = self_->clock().now();
-  step_reports_->Note(progress);
-  done_[progress.rank] =
-      progress.first + static_cast<std::int64_t>(progress.losses.size());
+  reports_->Note(progress);
   // Losses are summed over all ranks, so rank 0's are those of the job.
-  if (progress.rank == 0) ReportSteps(progress);
-  const std::int64_t committed = Committed();
-  window_->Adapt(committed, Seconds());
+  if (progress.rank == 0 && !progress.losses.empty()) {
+    result_.loss = reports_->AddSteps(progress, Seconds());
+    SendReports();
+  }
+  grants_->Commit(
+      progress.rank,
+      progress.first + static_cast<std::int64_t>(progress.losses.size()),
+      Seconds());
   if (doing_ != Doing::kSteps) return;
-  // No rank runs beyond the granted steps, so all of them can save there.
-  if (saving_.IsOverdue()) boundary_ = granted_;
-  if (committed == (halted_ ? granted_ : boundary_)) {
+  if (saving_.IsOverdue()) grants_->StopAtGranted();
+  if (grants_->AtBoundary()) {
     AtBoundary();
   } else {
     GrantSteps();
@@ -103,60 +99,23 @@ void SupervisorState::OnAlive(const Alive& alive) {
   if (IsCurrent(alive.generation)) last_sign_ = self_->clock().now();
 }
 
-void SupervisorState::ReportSteps(const Progress& progress) {
-  if (progress.losses.empty()) return;
-  std::vector<StepReport> reports = step_reports_->Make(progress, Seconds());
-  result_.loss = reports.back().loss;
-  reports_.AddSteps(std::move(reports));
-  SendReports();
-}
-
-bool SupervisorState::AtEnd() const {
-  return halted_ || track_->HasConverged() ||
-         Committed() >= process_->span->steps;
-}
-
-bool SupervisorState::EvaluationDue() const {
-  const std::int64_t step = Committed();
-  if (process_->spec->test == nullptr || evaluated_at_ == step) return false;
-  // A stop postpones an evaluation that is due, unless all steps are done.
-  if (step >= process_->span->steps) return true;
-  return !AtEnd() && IsPlannedEvaluation();
-}
-
-bool SupervisorState::IsPlannedEvaluation() const {
-  const std::int64_t step = Committed();
-  return milestones_->EvaluationAt(step) ||
-         (step == process_->span->first_step && track_->due());
-}
-
-std::optional<EvaluationState> SupervisorState::EvaluationsNow() const {
-  return track_->StateWith(
-      /*due=*/evaluated_at_ != Committed() && IsPlannedEvaluation());
-}
-
 bool SupervisorState::CheckpointDue() const {
   const std::int64_t step = Committed();
-  if (process_->spec->checkpoint.dir.empty() ||
-      saving_.snapshot_step() == step) {
-    return false;
-  }
-  const bool is_best = process_->spec->checkpoint.keep_best &&
-                       evaluated_at_ == step && track_->best_step() == step;
-  return is_best || AtEnd() || milestones_->CheckpointAt(step) ||
-         saving_.IsOverdue();
+  return saving_.snapshot_step() != step &&
+         (due_->CheckpointAt(step, grants_->halted()) || saving_.IsOverdue());
 }
 
 void SupervisorState::AtBoundary() {
   const TestHooks* const hooks = process_->hooks;
   if (hooks != nullptr && hooks->at_boundary) hooks->at_boundary(Committed());
   doing_ = Doing::kSteps;
-  const bool evaluate = EvaluationDue();
+  const bool evaluate = due_->EvaluationAt(Committed(), grants_->halted());
   const bool save = CheckpointDue();
   // Otherwise OnCheckpointSaved() calls again once the previous is written.
   if (save && !saving_.active()) saving_.Begin(Committed());
-  if (!evaluate || !track_->active()) {
-    saving_.SetEvaluations(Committed(), EvaluationsNow());
+  const EvaluationTrack& track = due_->track();
+  if (!evaluate || !track.active()) {
+    saving_.SetEvaluations(Committed(), due_->StateAt(Committed()));
   }
   if (save) {
     doing_ = Doing::kSaving;
@@ -167,17 +126,17 @@ void SupervisorState::AtBoundary() {
   } else if (AtEnd()) {
     result_.steps = Committed();
     if (Committed() < process_->span->steps) {
-      if (track_->HasConverged()) result_.converged = track_->ToString();
-      result_.stopped = !track_->HasConverged();
+      if (track.HasConverged()) result_.converged = track.ToString();
+      result_.stopped = !track.HasConverged();
     }
     result_.seconds = Seconds();
     End(result_);
   } else {
-    boundary_ = milestones_->After(Committed());
+    grants_->SetBoundary(due_->NextBoundary(Committed()));
     // Time spent at the boundary is excluded from the steps' durations.
     const double now = Seconds();
-    window_->Restart(now);
-    step_reports_->Restart(now);
+    grants_->Restart(now);
+    reports_->Restart(now);
     GrantSteps();
   }
 }
@@ -201,10 +160,9 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
   const EvaluationReport report = SumOf(
       evaluated.step, process_->spec->loss_reduction, std::move(evaluations_));
   result_.evaluation = report;
-  track_->Add(report, /*counts=*/IsPlannedEvaluation());
-  if (track_->best_step() == report.step) result_.best = report;
-  evaluated_at_ = report.step;
-  reports_.Add(report);
+  due_->Add(report);
+  if (due_->track().best_step() == report.step) result_.best = report;
+  reports_->Add(report);
   SendReports();
   AtBoundary();
 }
@@ -232,32 +190,29 @@ void SupervisorState::OnCheckpointSaved(const CheckpointSaved& saved) {
   if (!MaySave(saved.generation) || !saving_.OnCheckpointSaved(saved)) return;
   last_sign_ = self_->clock().now();
   result_.checkpoint = saved.path;
-  reports_.Add(CheckpointReport{saved.step, saved.path});
+  reports_->Add(CheckpointReport{saved.step, saved.path});
   SendReports();
   if (doing_ == Doing::kSaving) AtBoundary();
   EndIfRipe();
 }
 
 void SupervisorState::SendReports() {
-  if (process_->observer == nullptr) reports_.Take();
-  if (reporting_ || reports_.empty()) return;
-  reporting_ = true;
-  self_->send(crew_->reporter, reports_.Take());
+  std::optional<std::vector<Report>> batch = reports_->Next();
+  if (batch) self_->send(crew_->reporter, *std::move(batch));
 }
 
 void SupervisorState::OnReported() {
-  reporting_ = false;
+  reports_->Delivered();
   if (doing_ == Doing::kEnded) return;
   SendReports();
   GrantSteps();
 }
 
 void SupervisorState::OnHalt() {
-  if (halted_ || doing_ >= Doing::kFailing) return;
-  halted_ = true;
-  if (!begun_) return;
+  if (grants_->halted() || doing_ >= Doing::kFailing) return;
+  grants_->Halt();
   // Every rank finishes what was granted; OnProgress then ends the job.
-  if (doing_ == Doing::kSteps && Committed() == granted_) AtBoundary();
+  if (doing_ == Doing::kSteps && grants_->AllDone()) AtBoundary();
 }
 
 SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,

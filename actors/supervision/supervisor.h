@@ -60,14 +60,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "actors/protocol/messages.h"
-#include "actors/protocol/report_queue.h"
 #include "actors/setup/process_context.h"
-#include "actors/supervision/evaluation_track.h"
-#include "actors/supervision/held_verdict.h"
-#include "actors/supervision/milestones.h"
+#include "actors/supervision/due_work.h"
+#include "actors/supervision/job_failure.h"
+#include "actors/supervision/report_outbox.h"
 #include "actors/supervision/saving.h"
-#include "actors/supervision/step_reports.h"
-#include "actors/supervision/step_window.h"
+#include "actors/supervision/step_grants.h"
 
 namespace troupe::actors {
 
@@ -108,10 +106,18 @@ class SupervisorState {
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
-  // kSaving: the ranks are stopped, to copy their shards or because an earlier
-  // checkpoint is still being written. kFailing: the job has failed; the
-  // failure is held, or a checkpoint completed.
-  enum class Doing { kSteps, kEvaluating, kSaving, kFailing, kEnded };
+  // kStarting: the crew is still being spawned, in another thread. kSaving: the
+  // ranks are stopped, to copy their shards or because an earlier checkpoint is
+  // still being written. kFailing: the job has failed; the failure is held, or
+  // a checkpoint completed.
+  enum class Doing {
+    kStarting,
+    kSteps,
+    kEvaluating,
+    kSaving,
+    kFailing,
+    kEnded
+  };
 
   // Whether a message is of this generation, and the job has not failed.
   bool IsCurrent(std::int32_t generation) const;
@@ -123,7 +129,7 @@ class SupervisorState {
   template <typename Message>
   bool IsFromRank(const Message& message, absl::string_view what) {
     if (!IsCurrent(message.generation)) return false;
-    const auto ranks = static_cast<int>(done_.size());
+    const int ranks = grants_->ranks();
     if (message.rank >= 0 && message.rank < ranks) return true;
     Fail(/*rank=*/-1, "supervisor",
          absl::InternalError(
@@ -133,11 +139,9 @@ class SupervisorState {
     return false;
   }
   bool CrewIsComplete() const;
-  // Returns the number of steps that the slowest rank has committed.
-  std::int64_t Committed() const;
+  std::int64_t Committed() const { return grants_->Committed(); }
   double Seconds() const;  // since the job started
   void GrantSteps();
-  void ReportSteps(const Progress& progress);
   // Makes the decision on the first failure, or holds it until ranks have told
   // what they wait for.
   void Judge(const Failure& failure);
@@ -148,47 +152,27 @@ class SupervisorState {
   void AtBoundary();
   void BeginEvaluation();
   void Watch();
-  std::string WhereRanksStand() const;
   void SendReports();
   // Ends a job that has failed, once the decision is made and no checkpoint is
   // left to complete.
   void EndIfRipe();
   void End(absl::StatusOr<JobResult> result);
   bool CheckpointDue() const;
-  bool EvaluationDue() const;
-  bool AtEnd() const;
-  // Whether the run's plan has an evaluation at the current boundary.
-  bool IsPlannedEvaluation() const;
-  // Returns the evaluation state for a checkpoint of the current boundary.
-  std::optional<EvaluationState> EvaluationsNow() const;
+  bool AtEnd() const { return due_->AtEnd(Committed(), grants_->halted()); }
 
   Self self_ = nullptr;
   ProcessContextPtr process_;
   CrewPtr crew_;
-  std::optional<Milestones> milestones_;
-  Doing doing_ = Doing::kSteps;
+  Doing doing_ = Doing::kStarting;
   TimePoint start_;
   TimePoint last_sign_;  // time of the last sign of life of any rank
 
-  std::vector<std::int64_t> done_;  // number of committed steps of each rank
-  std::int64_t granted_ = 0;
-  std::int64_t boundary_ = 0;
-  std::optional<StepWindow> window_;
-  // Before `begin` the crew is still being spawned, in another thread: the
-  // first failure that arrives until then is kept.
-  bool begun_ = false;
-  std::optional<Failure> early_failure_;
-  std::optional<HeldVerdict> verdict_;    // set in kFailing
-  std::optional<absl::Status> decision_;  // in kFailing: how the job will end
-  bool halted_ = false;
-  std::int64_t evaluated_at_ = -1;
-
-  std::vector<Evaluated> evaluations_;
-  std::optional<EvaluationTrack> track_;
+  std::optional<StepGrants> grants_;
+  std::optional<DueWork> due_;
+  std::vector<Evaluated> evaluations_;  // ranks' parts of the one under way
   Saving saving_;
-  std::optional<StepReports> step_reports_;
-  ReportQueue reports_;
-  bool reporting_ = false;  // whether the reporter has a batch to deliver
+  std::optional<ReportOutbox> reports_;
+  JobFailure failure_;
   JobResult result_;
 };
 

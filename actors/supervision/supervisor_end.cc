@@ -25,15 +25,6 @@ void SupervisorState::Watch() {
                       watch_atom::value);
 }
 
-std::string SupervisorState::WhereRanksStand() const {
-  std::string where;
-  for (std::size_t rank = 0; rank < done_.size(); ++rank) {
-    absl::StrAppend(&where, rank ? ", " : "", "rank ", rank, " has done ",
-                    done_[rank]);
-  }
-  return absl::StrCat(where, " of ", granted_, " granted steps");
-}
-
 void SupervisorState::OnWatch() {
   if (doing_ == Doing::kEnded) return;
   // A failure that is held has a time limit of its own.
@@ -42,7 +33,8 @@ void SupervisorState::OnWatch() {
   const auto timeout = ActorTimeout(process_->spec->timeout);
   const std::string how_long = absl::FormatDuration(process_->spec->timeout);
   // Ranks that wait for the observer or for a checkpoint are not silent.
-  if (reports_.full() || (doing_ == Doing::kSaving && saving_.HasSnapshots())) {
+  if (reports_->full() ||
+      (doing_ == Doing::kSaving && saving_.HasSnapshots())) {
     last_sign_ = now;
   }
   if (saving_.IsWorking() && now - saving_.last_sign() >= timeout) {
@@ -52,7 +44,7 @@ void SupervisorState::OnWatch() {
   } else if (doing_ != Doing::kFailing && now - last_sign_ >= timeout) {
     Fail(-1, "supervisor",
          absl::DeadlineExceededError(absl::StrCat(
-             "no progress for ", how_long, " (", WhereRanksStand(), ")")));
+             "no progress for ", how_long, " (", grants_->ToString(), ")")));
   } else {
     Watch();
   }
@@ -85,16 +77,16 @@ void SupervisorState::Fail(int rank, const std::string& actor,
 void SupervisorState::OnFailure(const Failure& failure) {
   if (failure.generation != process_->generation) return;
   if (doing_ == Doing::kEnded) return;
-  if (!begun_) {
-    if (!early_failure_) early_failure_ = failure;
+  if (doing_ == Doing::kStarting) {
+    failure_.Keep(failure);
     return;
   }
   NoteLosses(failure);
   if (doing_ != Doing::kFailing) {
     doing_ = Doing::kFailing;
     Judge(failure);
-  } else if (verdict_) {
-    verdict_->Add(failure);
+  } else {
+    failure_.Add(failure);
   }
   EndIfRipe();
 }
@@ -112,21 +104,21 @@ void SupervisorState::NoteLosses(const Failure& failure) {
 
 void SupervisorState::Judge(const Failure& failure) {
   // A failing evaluation stays due. The checkpoint of its step is good.
-  saving_.SetEvaluations(Committed(), EvaluationsNow());
+  saving_.SetEvaluations(Committed(), due_->StateAt(Committed()));
   // An incomplete crew has no ranks that wait for each other.
   if (!CrewIsComplete() || !HeldVerdict::IsFor(failure)) {
-    decision_ = StatusOf(failure);
+    failure_.Decide(failure);
     return;
   }
-  verdict_.emplace(failure, static_cast<int>(crew_->ranks.size()),
-                   process_->roster.get(), self_->clock().now());
+  failure_.Hold(failure, static_cast<int>(crew_->ranks.size()),
+                process_->roster.get(), self_->clock().now());
   OnAsk();
 }
 
 void SupervisorState::OnAsk() {
   EndIfRipe();
-  if (doing_ != Doing::kFailing || decision_) return;
-  for (int rank : verdict_->ToAsk()) {
+  if (doing_ != Doing::kFailing || failure_.is_decided()) return;
+  for (int rank : failure_.ToAsk()) {
     self_->send(crew_->ranks[rank], AskWaits{process_->generation});
   }
   self_->delayed_send(self_, HeldVerdict::kAskEvery, ask_atom::value);
@@ -134,18 +126,15 @@ void SupervisorState::OnAsk() {
 
 void SupervisorState::OnRankWaits(const RankWaits& answer) {
   if (answer.generation != process_->generation) return;
-  if (doing_ != Doing::kFailing || !verdict_) return;
-  verdict_->Add(answer);
+  if (doing_ != Doing::kFailing || !failure_.was_held()) return;
+  failure_.Add(answer);
   EndIfRipe();
 }
 
 void SupervisorState::EndIfRipe() {
   if (doing_ != Doing::kFailing) return;
-  if (!decision_) {
-    if (!verdict_->ripe(self_->clock().now())) return;
-    decision_ = verdict_->ToStatus();
-  }
-  if (!saving_.CanFinish()) End(*decision_);
+  if (!failure_.Settle(self_->clock().now())) return;
+  if (!saving_.CanFinish()) End(failure_.decision());
 }
 
 void SupervisorState::OnException(const absl::Status& status) {
@@ -155,8 +144,8 @@ void SupervisorState::OnException(const absl::Status& status) {
   } else {
     // Neither a held failure nor a checkpoint is waited for.
     saving_.GiveUp();
-    decision_.reset();
-    doing_ = Doing::kSteps;
+    failure_.Reset();
+    if (doing_ == Doing::kFailing) doing_ = Doing::kSteps;
     Fail(/*rank=*/-1, "supervisor", status);
   }
 }
@@ -179,7 +168,7 @@ void SupervisorState::End(absl::StatusOr<JobResult> result) {
   }
   // The reporter sets the outcome once it has delivered all reports.
   self_->send(crew_->reporter,
-              FinishReports{reports_.Take(), std::move(result)});
+              FinishReports{reports_->TakeRest(), std::move(result)});
   *crew_ = Crew();
   self_->quit();
 }

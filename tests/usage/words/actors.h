@@ -151,21 +151,6 @@ extern comm::Communicator* comm;
 extern const absl::Duration timeout;
 }  // namespace use_marks_h
 
-namespace evaluation_track_h {
-extern const std::shared_ptr<const JobSpec> spec;
-extern const Resume resume;
-extern const EvaluationReport report;
-}  // namespace evaluation_track_h
-
-namespace held_verdict_h {
-extern const Failure failure;
-extern const Roster* roster;
-extern const HeldVerdict::TimePoint now;
-extern const RankWaits answer;
-void Ask(int rank);
-absl::Status End(const absl::Status& status);
-}  // namespace held_verdict_h
-
 namespace inference_call_h {
 extern const std::vector<nn::Tensor> inputs;
 extern const InferenceActor model;
@@ -260,11 +245,6 @@ extern nn::Kernels& kernels;
 extern const Chunk& chunk;
 }  // namespace memory_holders_h
 
-namespace milestones_h {
-extern const std::shared_ptr<const JobSpec> spec;
-extern const std::shared_ptr<const RunSpan> span;
-}  // namespace milestones_h
-
 namespace predict_h {
 using nn::DType;
 extern const Checkpoint saved;
@@ -295,37 +275,15 @@ extern const Process process;
 extern TrainerState state;
 }  // namespace run_span_h
 
-namespace save_round_h {
-extern const ShardSummary summary_of_0, summary_of_1;
-}
-
 namespace settings_h {
 extern TrainerState state;
 extern const Checkpoint checkpoint;
 }  // namespace settings_h
 
-namespace saving_h {
-extern const Saving::Self self;
-extern const ProcessContextPtr process;
-extern const CrewPtr crew;
-extern const std::optional<EvaluationState> evaluations;
-extern const SnapshotTaken taken;
-extern const CheckpointOpened opened;
-extern const ShardSaved shard;
-extern const CheckpointSaved saved;
-}  // namespace saving_h
-
 namespace stage_link_h {
 extern StageLink& link;
 extern Transfer transfer;
 }  // namespace stage_link_h
-
-namespace step_reports_h {
-extern const std::unique_ptr<const JobSpec> spec;
-extern const std::unique_ptr<const pipeline::Plan> plan;
-extern const Progress progress;
-extern const double seconds;
-}  // namespace step_reports_h
 
 namespace status_error_h {
 extern const caf::error error;
@@ -425,10 +383,6 @@ namespace rank_setup_h {
 extern const std::shared_ptr<ProcessContext> process;
 extern const nn::Device device;
 }  // namespace rank_setup_h
-
-namespace wait_graph_h {
-extern const std::vector<RankWaits> answers;
-}
 
 namespace wait_report_h {
 extern const RankContextPtr context;
