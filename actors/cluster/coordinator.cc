@@ -1,7 +1,7 @@
 #include "actors/cluster/coordinator.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,11 +15,6 @@
 namespace troupe::actors {
 namespace {
 
-// Limits on the bytes of a key with its value, and on the keys of the store: an
-// address for every pair of processes fits.
-constexpr std::size_t kKeyBytesMax = 4096;
-constexpr std::size_t kKeysMax = 1 << 17;
-
 Refused RefusalOf(const absl::Status& status) {
   return Refused{status.raw_code(), std::string(status.message())};
 }
@@ -32,17 +27,16 @@ void CoordinatorState::Init(Self self, const ClusterOptions& options, Gone gone,
   options_ = options;
   gone_ = std::move(gone);
   trace_ = trace;
-  round_.emplace(options.processes);
-  processes_.resize(options.processes);
-  joining_.resize(options.processes);
+  members_.emplace(options.processes);
   liveness_.emplace(ActorTimeout(options.liveness_timeout));
-  start_ = last_beat_ = Now();
-  self_->delayed_send(self_, UntilNextBeat(start_), beat_atom::value);
+  expecting_since_ = Now();
+  own_pause_.emplace(expecting_since_);
+  self_->delayed_send(self_, UntilNextBeat(expecting_since_), beat_atom::value);
 }
 
 Liveness::Duration CoordinatorState::UntilNextBeat(TimePoint now) const {
-  const Liveness::Duration left = ActorTimeout(options_.join_timeout) -
-                                  (now - (roster_ ? welcomed_ : start_));
+  const Liveness::Duration left =
+      ActorTimeout(options_.join_timeout) - (now - expecting_since_);
   if (begun_ || !failure_.ok() || left <= Liveness::Duration::zero()) {
     return liveness_->UntilNextCheck(now);
   }
@@ -55,104 +49,67 @@ bool CoordinatorState::RefuseSender() {
   return true;
 }
 
-std::string CoordinatorState::Describe(int process) const {
-  return roster_ ? roster_->Describe(process) : round_->Describe(process);
-}
-
-bool CoordinatorState::IsOther(int process) const {
-  return process > 0 && process < static_cast<int>(processes_.size());
-}
-
-bool CoordinatorState::IsPeer(std::int32_t generation, int process) const {
-  // A process has no generation (0) before its welcome. Neither has a stranger
-  // that joined with its number, but that one is not its agent.
-  return IsOther(process) &&
-         processes_[process].agent == self_->current_sender() &&
-         (generation == 0 || (offer_ && generation == offer_->generation));
-}
-
 void CoordinatorState::OnJoin(const Join& join) {
   if (RefuseSender()) {
     Admit(join);
     return;
   }
-  const absl::Status status = round_->Add(join);
+  const absl::Status status = members_->Add(join, self_->current_sender());
   if (!status.ok()) {
     Answer(self_->current_sender(), RefusalOf(status));
-    if (roster_) return;  // a stranger does not end a job that has begun
+    // A stranger does not end a job that has begun.
+    if (members_->roster()) return;
     Admit(join);
     Fail(status);
     return;
   }
-  const int number = join.member.process;
-  processes_[number].nonce = join.nonce;
-  joining_[number] = self_->current_sender();
   Admit(join);
   WelcomeAllIfComplete();
 }
 
 void CoordinatorState::Admit(const Join& join) {
-  const int number = join.member.process;
-  if (join.agent == nullptr || !IsOther(number) ||
-      processes_[number].agent != nullptr) {
-    return;
-  }
-  processes_[number].agent = join.agent;
+  if (!members_->Admit(join)) return;
   self_->monitor(caf::actor_cast<caf::actor>(join.agent));
-  liveness_->Watch(number, Now());
+  liveness_->Watch(join.member.process, Now());
   if (ended_) Answer(join.agent, *ended_);
 }
 
 void CoordinatorState::OnOffer(const Welcome& offer) {
-  offer_ = offer;
+  members_->SetOffer(offer);
   WelcomeAllIfComplete();
 }
 
 void CoordinatorState::WelcomeAllIfComplete() {
-  if (!failure_.ok() || !round_->complete() || !offer_ || roster_) return;
-  roster_.emplace(round_->Members());
-  for (std::size_t i = 0; i < joining_.size(); ++i) {
-    Welcome welcome = *offer_;
-    welcome.nonce = processes_[i].nonce;
-    welcome.members = round_->Members();
-    if (processes_[i].agent != nullptr) Answer(processes_[i].agent, welcome);
-    Answer(joining_[i], std::move(welcome));
-  }
-  joining_.assign(joining_.size(), nullptr);
-  welcomed_ = Now();
+  if (!failure_.ok()) return;
+  std::vector<Membership::Addressed> welcomes = members_->TakeWelcomes();
+  if (welcomes.empty()) return;
+  for (auto& [to, welcome] : welcomes) Answer(to, std::move(welcome));
+  expecting_since_ = Now();
 }
 
 void CoordinatorState::OnSetKey(const SetKey& set) {
-  const bool fits = store_.size() < kKeysMax || store_.count(set.key) != 0;
-  if (!fits || set.key.size() + set.value.size() > kKeyBytesMax) {
-    Fail(absl::ResourceExhaustedError(absl::StrCat(
-        "the store takes ", kKeysMax, " keys of ", kKeyBytesMax,
-        " bytes each; it has ", store_.size(), " and got one of ",
-        set.key.size() + set.value.size(), " bytes; start fewer processes")));
+  const auto waiting = keys_.Set(set.key, set.value);
+  if (!waiting.ok()) {
+    Fail(waiting.status());
     return;
   }
-  store_[set.key] = set.value;
-  const auto awaited = awaited_keys_.find(set.key);
-  if (awaited == awaited_keys_.end()) return;
-  for (const caf::strong_actor_ptr& each : awaited->second) {
+  for (const caf::strong_actor_ptr& each : *waiting) {
     Answer(each, KeyValue{set.key, set.value});
   }
-  awaited_keys_.erase(awaited);
 }
 
 void CoordinatorState::OnGetKey(const GetKey& get) {
   if (RefuseSender()) return;
-  const auto found = store_.find(get.key);
-  if (found != store_.end()) {
-    Answer(self_->current_sender(), KeyValue{get.key, found->second});
+  if (const std::string* const value = keys_.Find(get.key)) {
+    Answer(self_->current_sender(), KeyValue{get.key, *value});
   } else {
-    awaited_keys_[get.key].push_back(self_->current_sender());
+    keys_.Await(get.key, self_->current_sender());
   }
 }
 
 void CoordinatorState::OnGetSupervisor(const GetSupervisor& get) {
   if (RefuseSender()) return;
-  if (!offer_ || get.generation != offer_->generation) return;
+  if (!members_->IsOfJob(get.generation)) return;
   awaiting_supervisor_.push_back(self_->current_sender());
   NameSupervisor();
 }
@@ -169,7 +126,7 @@ void CoordinatorState::NameSupervisor() {
 
 void CoordinatorState::OnMuster(const Muster& muster) {
   muster_ = muster;
-  processes_[0].has_crew = true;
+  members_->SetCrew(0);
   if (!failure_.ok()) {
     BeginIfComplete();
     return;
@@ -181,20 +138,18 @@ void CoordinatorState::OnMuster(const Muster& muster) {
 
 void CoordinatorState::OnCrewReady(const CrewReady& crew) {
   // A process spawns its crew only after it has received the supervisor.
-  if (!muster_ || crew.generation != offer_->generation || begun_) return;
+  if (!muster_ || !members_->IsOfJob(crew.generation) || begun_) return;
   const int process = crew.process;
-  if (process <= 0 || process >= roster_->processes() ||
-      processes_[process].has_crew) {
-    return;
-  }
-  const int first = roster_->FirstRankOf(process);
-  const int count = roster_->FirstRankOf(process + 1) - first;
+  if (!members_->IsOther(process) || members_->HasCrew(process)) return;
+  const Roster& roster = *members_->roster();
+  const int first = roster.FirstRankOf(process);
+  const int count = roster.FirstRankOf(process + 1) - first;
   const auto lost = std::count(crew.ranks.begin(), crew.ranks.end(), nullptr) +
                     (crew.checkpointer == nullptr);
   if (static_cast<int>(crew.ranks.size()) != count || lost != 0) {
-    Fail(absl::InternalError(absl::StrCat(Describe(process), " reported ",
-                                          crew.ranks.size(), " ranks; ", lost,
-                                          " actors cannot be reached")));
+    Fail(absl::InternalError(absl::StrCat(
+        members_->Describe(process), " reported ", crew.ranks.size(),
+        " ranks; ", lost, " actors cannot be reached")));
     return;
   }
   for (int i = 0; i < count; ++i) {
@@ -202,18 +157,14 @@ void CoordinatorState::OnCrewReady(const CrewReady& crew) {
   }
   muster_->crew->checkpointers[process] =
       caf::actor_cast<CheckpointerActor>(crew.checkpointer);
-  processes_[process].has_crew = true;
+  members_->SetCrew(process);
   BeginIfComplete();
 }
 
 void CoordinatorState::BeginIfComplete() {
   if (begun_ || !muster_) return;
   // The supervisor ends a job that has failed, with the actors reported so far.
-  if (failure_.ok()) {
-    for (const Process& process : processes_) {
-      if (!process.has_crew) return;
-    }
-  }
+  if (failure_.ok() && !members_->AllHaveCrews()) return;
   begun_ = true;
   self_->send(muster_->supervisor, begin_atom::value);
   if (!failure_.ok()) Fail(failure_);
@@ -222,18 +173,13 @@ void CoordinatorState::BeginIfComplete() {
 void CoordinatorState::OnHeartbeat(const Heartbeat& beat) {
   if (!IsPeer(beat.generation, beat.process)) return;
   liveness_->Heard(beat.process, Now());
-  Answer(processes_[beat.process].agent,
+  Answer(members_->agent(beat.process),
          Heartbeat{beat.generation, 0, beat.agent_nanos,
                    absl::GetCurrentTimeNanos()});
 }
 
-// Called at each beat. If it is late by more than an interval, this process
-// itself was stopped: the others get a new time-out.
 void CoordinatorState::NoteOwnPause(TimePoint now) {
-  const Liveness::Duration late = now - last_beat_;
-  if (late > 2 * liveness_->interval()) liveness_->Restart(now);
-  if (late + liveness_->interval() < liveness_->timeout()) return;
-  own_pause_ = Pause{now, late};
+  if (own_pause_->IsLate(now, *liveness_)) liveness_->Restart(now);
 }
 
 // Returns `lost`, the error about a process that has left. But if process 0
@@ -242,23 +188,24 @@ void CoordinatorState::NoteOwnPause(TimePoint now) {
 absl::Status CoordinatorState::BlameOwnPause(const absl::Status& lost) {
   const TimePoint now = Now();
   NoteOwnPause(now);
-  if (!own_pause_ || now - own_pause_->end >= liveness_->timeout()) return lost;
+  const auto pause = own_pause_->Recent(now, *liveness_);
+  if (!pause) return lost;
   return base::WithMessage(
-      lost, absl::StrCat(Describe(0), " stood still for ",
-                         absl::FormatDuration(
-                             absl::Trunc(absl::FromChrono(own_pause_->duration),
-                                         absl::Milliseconds(100))),
-                         ", and others have left: ", lost.message()));
+      lost,
+      absl::StrCat(members_->Describe(0), " stood still for ",
+                   absl::FormatDuration(absl::Trunc(absl::FromChrono(*pause),
+                                                    absl::Milliseconds(100))),
+                   ", and others have left: ", lost.message()));
 }
 
 void CoordinatorState::OnBeat() {
   const TimePoint now = Now();
   NoteOwnPause(now);
-  last_beat_ = now;
+  own_pause_->Beat(now);
   if (const auto silent = liveness_->FindSilent(now)) {
     const int process = silent->peer;
     Fail(absl::UnavailableError(absl::StrCat(
-             Describe(process), " has given no sign of life for ",
+             members_->Describe(process), " has given no sign of life for ",
              absl::FormatDuration(absl::Trunc(
                  absl::FromChrono(silent->duration), absl::Milliseconds(100))),
              ": it is stopped, or the network between it and process 0 is; "
@@ -273,20 +220,14 @@ void CoordinatorState::OnBeat() {
 void CoordinatorState::CheckDeadlines(TimePoint now) {
   if (begun_ || !failure_.ok()) return;
   const auto timeout = ActorTimeout(options_.join_timeout);
+  if (now - expecting_since_ < timeout) return;
   std::string late;
-  if (!round_->complete() && now - start_ >= timeout) {
-    late = round_->DescribeMissing();
+  if (!members_->has_all()) {
+    late = members_->DescribeMissing();
     // Process 0 does not wait for the Farewell of processes that are too late.
-    for (std::size_t i = 1; i < processes_.size(); ++i) {
-      if (processes_[i].agent == nullptr) processes_[i].gone = true;
-    }
-  } else if (roster_ && now - welcomed_ >= timeout) {
-    for (std::size_t i = 0; i < processes_.size(); ++i) {
-      if (processes_[i].has_crew) continue;
-      absl::StrAppend(&late, late.empty() ? "" : ", ",
-                      Describe(static_cast<int>(i)));
-    }
-    absl::StrAppend(&late, " did not set up its ranks");
+    members_->GiveUpMissing();
+  } else if (members_->roster()) {
+    late = members_->DescribeWithoutCrew();
   }
   if (late.empty()) return;
   Fail(absl::DeadlineExceededError(absl::StrCat(
@@ -294,19 +235,13 @@ void CoordinatorState::CheckDeadlines(TimePoint now) {
       "; see the output there")));
 }
 
-bool CoordinatorState::IsAgent(const caf::strong_actor_ptr& actor) const {
-  return actor != nullptr && std::any_of(processes_.begin(), processes_.end(),
-                                         [&](const Process& process) {
-                                           return process.agent == actor;
-                                         });
-}
-
 void CoordinatorState::OnFailure(const Failure& failure) {
   // A sender without a generation has not received its welcome yet. Once all
   // have joined, it is one of them, or a stranger that was refused.
-  const bool is_ours = failure.generation == 0
-                           ? !roster_ || IsAgent(self_->current_sender())
-                           : offer_ && failure.generation == offer_->generation;
+  const bool is_ours =
+      failure.generation == 0
+          ? !members_->roster() || members_->IsAgent(self_->current_sender())
+          : members_->IsOfJob(failure.generation);
   if (!is_ours) return;
   const absl::Status status(static_cast<absl::StatusCode>(failure.code),
                             failure.message);
@@ -319,7 +254,8 @@ void CoordinatorState::Fail(const absl::Status& status, int lost) {
   if (ended_) return;
   if (failure_.ok()) failure_ = status;
   if (begun_) {
-    Failure failure = MakeFailure(offer_->generation, /*rank=*/-1, "", status);
+    Failure failure =
+        MakeFailure(members_->generation(), /*rank=*/-1, "", status);
     failure.process = lost;
     self_->send(muster_->supervisor, std::move(failure));
     return;
@@ -330,14 +266,12 @@ void CoordinatorState::Fail(const absl::Status& status, int lost) {
 
 void CoordinatorState::RefuseAll() {
   const Refused refusal = RefusalOf(failure_);
-  const auto refuse = [&](std::vector<caf::strong_actor_ptr>& all) {
+  const auto refuse = [&](const std::vector<caf::strong_actor_ptr>& all) {
     for (const caf::strong_actor_ptr& each : all) Answer(each, refusal);
-    all.assign(all.size(), nullptr);
   };
-  refuse(joining_);
-  refuse(awaiting_supervisor_);
-  for (auto& [key, all] : awaited_keys_) refuse(all);
-  awaited_keys_.clear();
+  refuse(members_->TakeJoining());
+  refuse(std::exchange(awaiting_supervisor_, {}));
+  refuse(keys_.TakeWaiting());
 }
 
 void CoordinatorState::OnHalt() {
@@ -355,7 +289,9 @@ void CoordinatorState::OnJobEnded(const JobEnded& ended) {
   }
   if (failure_.ok()) failure_ = absl::CancelledError("the job has ended");
   RefuseAll();
-  for (const Process& process : processes_) Answer(process.agent, ended);
+  for (int process = 0; process < members_->size(); ++process) {
+    Answer(members_->agent(process), ended);
+  }
   Leave(0);
 }
 
@@ -371,31 +307,23 @@ void CoordinatorState::OnFarewell(const Farewell& farewell) {
 }
 
 void CoordinatorState::Leave(int process) {
-  processes_[process].gone = true;
+  members_->SetGone(process);
   liveness_->Forget(process);
-  if (!ended_) return;
-  for (const Process& each : processes_) {
-    if (!each.gone) return;
-  }
+  if (!ended_ || !members_->AllGone()) return;
   if (!gone_->HasBeenNotified()) gone_->Notify();
   self_->quit();
 }
 
 void CoordinatorState::OnDown(const caf::down_msg& down) {
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (processes_[i].agent == nullptr || down.source != processes_[i].agent) {
-      continue;
-    }
-    const int process = static_cast<int>(i);
-    if (!processes_[i].gone) {
-      Fail(BlameOwnPause(absl::UnavailableError(absl::StrCat(
-               Describe(process),
-               " is gone: its connection was closed; see its output"))),
-           /*lost=*/process);
-    }
-    Leave(process);
-    return;
+  const int process = members_->ProcessOf(down.source);
+  if (process < 0) return;
+  if (!members_->IsGone(process)) {
+    Fail(BlameOwnPause(absl::UnavailableError(absl::StrCat(
+             members_->Describe(process),
+             " is gone: its connection was closed; see its output"))),
+         /*lost=*/process);
   }
+  Leave(process);
 }
 
 CoordinatorActor::behavior_type CoordinatorBehavior(

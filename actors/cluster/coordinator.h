@@ -31,18 +31,16 @@
 #ifndef ACTORS_CLUSTER_COORDINATOR_H_
 #define ACTORS_CLUSTER_COORDINATOR_H_
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "actors/cluster/cluster_messages.h"
-#include "actors/cluster/join_round.h"
+#include "actors/cluster/key_store.h"
 #include "actors/cluster/liveness.h"
+#include "actors/cluster/membership.h"
+#include "actors/cluster/own_pause.h"
 #include "actors/spec/cluster_options.h"
 
 namespace troupe::actors {
@@ -77,18 +75,6 @@ class CoordinatorState {
 
  private:
   using TimePoint = Liveness::TimePoint;
-  struct Process {
-    caf::strong_actor_ptr agent;
-    std::uint64_t nonce = 0;
-    bool has_crew = false;
-    bool gone = false;  // whether it has sent Farewell, or is lost
-  };
-
-  // A time during which this process itself was stopped.
-  struct Pause {
-    TimePoint end;
-    Liveness::Duration duration;
-  };
 
   TimePoint Now() const { return self_->clock().now(); }
   // Returns the time until the next check of signs of life and of deadlines.
@@ -108,42 +94,36 @@ class CoordinatorState {
   // Answers the pending GetSupervisor, if there is a supervisor.
   void NameSupervisor();
   void BeginIfComplete();
-  void SendKeys();
-  std::string Describe(int process) const;
-  bool IsAgent(const caf::strong_actor_ptr& actor) const;
   // Reports a failure of the job. `lost`: the process that is lost, or -1.
   void Fail(const absl::Status& status, int lost = -1);
   void RefuseAll();
   void CheckDeadlines(TimePoint now);
+  // Gives the others a new time-out if this process itself was stopped.
   void NoteOwnPause(TimePoint now);
   absl::Status BlameOwnPause(const absl::Status& lost);
-  // Whether `process` is the number of another process of the job.
-  bool IsOther(int process) const;
   // Whether the current message, which has this generation, is from the agent
   // of `process`.
-  bool IsPeer(std::int32_t generation, int process) const;
+  bool IsPeer(std::int32_t generation, int process) const {
+    return members_->IsPeer(generation, process, self_->current_sender());
+  }
   void Leave(int process);
 
   Self self_ = nullptr;
   ClusterOptions options_;
   Gone gone_;
   TraceSink* trace_ = nullptr;
-  std::optional<JoinRound> round_;
-  std::optional<Roster> roster_;  // set when all have joined
-  std::optional<Welcome> offer_;
-  std::vector<Process> processes_;
-  // Receiver of the Welcome for each process; null if it is not waiting.
-  std::vector<caf::strong_actor_ptr> joining_;
+  std::optional<Membership> members_;
   std::optional<Liveness> liveness_;
-  TimePoint last_beat_, start_;
-  std::optional<Pause> own_pause_;  // the last long one
+  std::optional<OwnPause> own_pause_;
+  // Time since which the processes have been expected to join; once all have,
+  // to set up their ranks.
+  TimePoint expecting_since_;
 
-  std::map<std::string, std::string> store_;
-  std::map<std::string, std::vector<caf::strong_actor_ptr>> awaited_keys_;
+  KeyStore keys_;
   std::vector<caf::strong_actor_ptr> awaiting_supervisor_;
   std::optional<Muster> muster_;
-  TimePoint welcomed_;
-  bool begun_ = false, halted_ = false;
+  bool begun_ = false;
+  bool halted_ = false;
   std::optional<JobEnded> ended_;
   absl::Status failure_;
 };

@@ -17,6 +17,8 @@
 #include "actors/cluster/coordinator.h"
 #include "actors/cluster/join_round.h"
 #include "actors/cluster/liveness.h"
+#include "actors/cluster/membership.h"
+#include "actors/cluster/own_pause.h"
 #include "actors/job.h"
 #include "actors/setup/roster.h"
 #include "actors/spec/cluster_options.h"
@@ -44,6 +46,28 @@ extern const Liveness::TimePoint now;
 void Blame(int peer, Liveness::Duration duration);
 void SetTimer(Liveness::Duration delay);
 }  // namespace liveness_h
+
+namespace key_store_h {
+extern const caf::strong_actor_ptr sender;
+void Answer(const caf::strong_actor_ptr& to);
+void Use(const std::string& value);
+}  // namespace key_store_h
+
+namespace membership_h {
+extern const Welcome offer;
+extern const Join join;
+extern const caf::strong_actor_ptr sender;
+void Watch(const caf::strong_actor_ptr& agent);
+void Send(const caf::strong_actor_ptr& to, const Welcome& welcome);
+void Begin();
+void End();
+}  // namespace membership_h
+
+namespace own_pause_h {
+extern const OwnPause::TimePoint now;
+extern Liveness liveness;
+void BlameSelf(OwnPause::Duration duration);
+}  // namespace own_pause_h
 
 namespace control_client_h {
 extern const actors::Join join;
