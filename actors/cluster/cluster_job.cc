@@ -175,10 +175,11 @@ class ClusterJob : public RunningJob {
     TROUPE_RETURN_IF_ERROR(CheckMembers(welcome_.members, options_.processes));
     if (!decides()) TROUPE_RETURN_IF_ERROR(AdoptDecision(spec, observer));
     process_ = setup_.process;
-    process_->number = options_.process;
+    process_->links.number = options_.process;
     process_->generation = welcome_.generation;
-    process_->roster = std::make_shared<const Roster>(welcome_.members);
-    TROUPE_RETURN_IF_ERROR(CheckRanks(*process_->roster, *process_->plan));
+    process_->links.roster = std::make_shared<const Roster>(welcome_.members);
+    TROUPE_RETURN_IF_ERROR(
+        CheckRanks(*process_->links.roster, *process_->plan));
     if (decides()) return absl::OkStatus();
     const absl::Status status =
         CheckFolder(*process_, welcome_.folder_mark, options_.warn);
@@ -191,7 +192,7 @@ class ClusterJob : public RunningJob {
     offer.token = base::tls::RandomBytes(kTokenBytes);
     offer.plan = pipeline::PlanToJson(*setup_.process->plan);
     offer.resume_path = setup_.process->resume.path;
-    offer.folder_mark = setup_.process->folder_mark;
+    offer.folder_mark = setup_.process->folder.mark();
     caf::anon_send(coordinator_, std::move(offer));
     return absl::OkStatus();
   }
@@ -210,7 +211,7 @@ class ClusterJob : public RunningJob {
   }
 
   absl::Status ConnectRanks() {
-    const Roster& roster = *process_->roster;
+    const Roster& roster = *process_->links.roster;
     comm::FabricOptions options;
     options.process = options_.process;
     options.process_of = roster.ProcessesOfRanks();
@@ -221,15 +222,15 @@ class ClusterJob : public RunningJob {
     options.on_lost = Reporter();
     TROUPE_ASSIGN_OR_RETURN(comm::PeerLinks peers,
                             ConnectPeers(options_, welcome_, *client_));
-    process_->transports = DescribeTransports(peers.links);
+    process_->links.transports = DescribeTransports(peers.links);
     options.links = std::move(peers.links);
     give_up_transport_ = std::move(peers.give_up);
     // Gradients in a GPU's memory cannot be shared in this way.
     if (SharesHost(roster) && process_->spec->device.is_host()) {
-      process_->shared_memory = ShareMemory();
-      options.shared_memory = process_->shared_memory;
+      process_->links.shared_memory = ShareMemory();
+      options.shared_memory = process_->links.shared_memory;
     }
-    TROUPE_ASSIGN_OR_RETURN(process_->fabric,
+    TROUPE_ASSIGN_OR_RETURN(process_->links.fabric,
                             comm::Fabric::Make(std::move(options)));
     const int first = roster.FirstRankOf(options_.process);
     absl::StatusOr<std::vector<RankContextPtr>> ranks =
@@ -367,7 +368,7 @@ class ClusterJob : public RunningJob {
     if (give_up_transport_ && failed) {
       give_up_transport_(absl::CancelledError("the job has failed"));
     }
-    if (process_ != nullptr && process_->fabric != nullptr) {
+    if (process_ != nullptr && process_->links.fabric != nullptr) {
       RefuseTransfers(*process_);
     }
     client_.reset();

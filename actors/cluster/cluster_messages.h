@@ -43,7 +43,7 @@ struct Welcome {
   std::string token;            // shared secret of data connections
   std::string plan;             // JSON: pipeline/plan_json.h
   std::string resume_path;      // the checkpoint to resume from; empty: none
-  std::string folder_mark;      // ProcessContext::folder_mark
+  std::string folder_mark;      // CheckpointFolder::mark()
   static constexpr char kName[] = "troupe.welcome";
   auto fields() {
     return std::tie(generation, nonce, members, token, plan, resume_path,

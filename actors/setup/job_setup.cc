@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "actors/checkpoint/claim.h"
 #include "actors/checkpoint/plan_file.h"
 #include "actors/planning/calibrate.h"
 #include "actors/planning/dtype_choice.h"
@@ -214,19 +213,13 @@ absl::Status ClosePipeline(const pipeline::Plan* plan,
 // Locks the folder of checkpoints, opens the one to resume from, and makes the
 // plan.
 absl::Status Decide(ProcessContext& process) {
-  const CheckpointOptions& checkpoint = process.spec->checkpoint;
-  if (process.claim == nullptr && !checkpoint.dir.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(process.claim,
-                            ClaimCheckpoints(*process.files, checkpoint.dir));
+  TROUPE_RETURN_IF_ERROR(process.folder.Lock());
+  if (ProcessesOf(*process.spec) > 1) {
+    TROUPE_RETURN_IF_ERROR(process.folder.SetMark());
   }
-  if (ProcessesOf(*process.spec) > 1 && !checkpoint.dir.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(process.folder_mark,
-                            MarkFolder(*process.files, checkpoint.dir));
-  }
-  TROUPE_ASSIGN_OR_RETURN(process.resume,
-                          OpenResume(*process.spec, *process.files));
-  const SavedPlan saved =
-      ReadSavedPlan(*process.files, process.resume.checkpoint.get());
+  base::FileSystem& files = process.folder.files();
+  TROUPE_ASSIGN_OR_RETURN(process.resume, OpenResume(*process.spec, files));
+  const SavedPlan saved = ReadSavedPlan(files, process.resume.checkpoint.get());
   const bool has_plan = saved.ok() && saved->has_value();
   const pipeline::Plan* const before = has_plan ? &**saved : nullptr;
   TROUPE_RETURN_IF_ERROR(CloseDType(before, process));
@@ -235,7 +228,7 @@ absl::Status Decide(ProcessContext& process) {
   if (has_plan) spec.kernel_choices->Adopt((*saved)->algorithms);
   TROUPE_ASSIGN_OR_RETURN(process.plan,
                           MakeJobPlan(spec, InlineBytes(spec, process.cores)));
-  TROUPE_ASSIGN_OR_RETURN(process.plan_changes,
+  TROUPE_ASSIGN_OR_RETURN(process.resume.plan_changes,
                           PlanChanges(spec, saved, *process.plan));
   return absl::OkStatus();
 }
@@ -250,7 +243,7 @@ absl::Status OpenWeights(ProcessContext& process) {
   }
   const std::string field = base::FieldName<&InitOptions::from>();
   absl::StatusOr<nn::WeightFile> weights =
-      nn::WeightFile::Open(*process.files, spec.init.from);
+      nn::WeightFile::Open(process.folder.files(), spec.init.from);
   if (!weights.ok()) return base::WithFields(weights.status(), {field});
   const std::unique_ptr<nn::Module> model = spec.model();
   const nn::WeightDifferences differences = weights->Compare(*model);
@@ -294,19 +287,14 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   process->generation = 1;
   process->observer = observer;
   process->hooks = hooks;
-  process->files = spec.checkpoint.files;
-  if (process->files == nullptr) {
-    process->own_files = std::make_unique<base::PosixFileSystem>();
-    process->files = process->own_files.get();
-  }
-  process->claim = spec.checkpoint.claim;
+  process->folder = CheckpointFolder(spec.checkpoint);
   if (decided != nullptr) {
     process->plan = decided->plan;
     TROUPE_RETURN_IF_ERROR(CloseDType(decided->plan.get(), *process));
     process->spec->kernel_choices->Adopt(decided->plan->algorithms);
     TROUPE_ASSIGN_OR_RETURN(
         process->resume,
-        OpenResumeAt(spec, *process->files, decided->resume_path));
+        OpenResumeAt(spec, process->folder.files(), decided->resume_path));
   } else {
     TROUPE_RETURN_IF_ERROR(Decide(*process));
   }
@@ -317,7 +305,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   process->settings = SettingsOf(*process->spec);
   if (process->resume.checkpoint != nullptr) {
     TROUPE_ASSIGN_OR_RETURN(
-        process->setting_changes,
+        process->resume.setting_changes,
         CompareSettings(*process->spec, *process->resume.checkpoint));
   }
   TROUPE_RETURN_IF_ERROR(OpenWeights(*process));
@@ -327,13 +315,10 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
 
 absl::Status CheckFolder(const ProcessContext& process, const std::string& mark,
                          const std::function<void(const std::string&)>& warn) {
-  const std::string& dir = process.spec->checkpoint.dir;
-  if (mark.empty() || dir.empty()) return absl::OkStatus();
-  const absl::Status status = CheckMark(*process.files, dir, mark);
+  const absl::Status status = process.folder.Check(mark);
   if (status.ok()) return status;
-  const int end = process.roster->FirstRankOf(process.number + 1);
-  for (int rank = process.roster->FirstRankOf(process.number); rank < end;
-       ++rank) {
+  const ProcessLinks& links = process.links;
+  for (int rank = links.first_rank(); rank < links.end_rank(); ++rank) {
     if (process.plan->mesh.CoordsOf(rank).dp == 0) return status;
   }
   if (warn) {
@@ -385,9 +370,9 @@ void TellStart(const ProcessContext& process, JobObserver& observer) {
   info.skipped_steps = process.resume.skipped_steps;
   info.missing = process.resume.keys.missing;
   info.unexpected = process.resume.keys.unexpected;
-  info.plan_changes = process.plan_changes;
-  info.setting_changes = process.setting_changes;
-  info.transports = process.transports;
+  info.plan_changes = process.resume.plan_changes;
+  info.setting_changes = process.resume.setting_changes;
+  info.transports = process.links.transports;
   // A job trains also without an estimate.
   const absl::StatusOr<ExpectedMemory> memory =
       ExpectMemory(*process.spec, *process.plan);

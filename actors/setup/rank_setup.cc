@@ -85,8 +85,8 @@ GroupMaker LocalGroups(const ProcessContext& process) {
 
 GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store) {
   const nn::Device device = process.spec->device;
-  GroupMaker spanning = GroupsOver(process.fabric, process.roster, device,
-                                   LocalGroupsOf(process));
+  GroupMaker spanning = GroupsOver(process.links.fabric, process.links.roster,
+                                   device, LocalGroupsOf(process));
   if (device.type != nn::DeviceType::kCuda ||
       process.plan->reduction_order != pipeline::kAnyReduction) {
     return spanning;
@@ -96,7 +96,7 @@ GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store) {
   how.store = std::shared_ptr<comm::Store>(&store, [](comm::Store*) {});
   how.generation = process.generation;
   how.timeout = process.spec->timeout;
-  return GroupsByNcclOver(process.roster, process.fabric->process(),
+  return GroupsByNcclOver(process.links.roster, process.links.fabric->process(),
                           std::move(how), std::move(spanning));
 }
 
@@ -114,9 +114,10 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     const ProcessContext& process, int first, int last,
     const GroupMaker& make_group) {
   const pipeline::Plan& plan = *process.plan;
-  const int before = process.roster == nullptr
-                         ? 0
-                         : RanksBefore(*process.roster, process.number);
+  const int before =
+      process.links.is_only()
+          ? 0
+          : RanksBefore(*process.links.roster, process.links.number);
   if (!process.spec->kernels) {
     TROUPE_RETURN_IF_ERROR(base::WithFields<&JobSpec::device>(
         nn::CheckDevices(process.spec->device, before + last - first)));
@@ -136,7 +137,7 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     context->groups = std::move(groups[rank]);
     context->position = std::make_shared<StepPosition>();
     context->start_threads = std::max(1, process.cores / (last - first));
-    context->shared_memory = process.shared_memory;
+    context->shared_memory = process.links.shared_memory;
     context->hooks = process.hooks;
     if (process.hooks != nullptr && process.hooks->edit_table) {
       process.hooks->edit_table(rank, context->train_table);

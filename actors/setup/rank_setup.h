@@ -29,7 +29,7 @@ namespace troupe::actors {
 GroupMaker LocalGroups(const ProcessContext& process);
 
 // Returns the maker of groups for a job in several processes, which
-// `process.fabric` connects. Groups of GPUs use NCCL, or stage tensors through
+// `process.links` connects. Groups of GPUs use NCCL, or stage tensors through
 // the host (with the tree's bits), by the plan's reduction order. All processes
 // share `store`, which outlives the last call.
 GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store);

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "actors/checkpoint/checkpoint.h"
@@ -37,6 +38,8 @@ struct Resume {
   // Number of steps that the run had skipped then.
   std::int64_t skipped_steps = 0;
   IncompatibleKeys keys;  // missing and unexpected ones, if they are allowed
+  // JobInfo::plan_changes and setting_changes.
+  std::vector<std::string> plan_changes, setting_changes;
 };
 
 // Opens the checkpoint that `spec.checkpoint` names, if any.

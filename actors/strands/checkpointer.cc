@@ -29,8 +29,8 @@ absl::StatusOr<CheckpointOpened> Open(CheckpointerState& state,
   const ProcessContext& process = *state.process;
   TROUPE_ASSIGN_OR_RETURN(
       state.unfinished,
-      CreateCheckpointFolder(*process.files, process.spec->checkpoint.dir,
-                             order.step));
+      CreateCheckpointFolder(process.folder.files(),
+                             process.spec->checkpoint.dir, order.step));
   return CheckpointOpened{order.generation, order.step, state.unfinished};
 }
 
@@ -65,8 +65,8 @@ absl::StatusOr<ShardSaved> Write(const CheckpointerState& state,
                           "write");
   TROUPE_ASSIGN_OR_RETURN(
       ShardSummary summary,
-      WriteCheckpointShard(*state.process->files, order.folder, shard.shard,
-                           order.shards, shard.snapshot->tensors));
+      WriteCheckpointShard(state.process->folder.files(), order.folder,
+                           shard.shard, order.shards, shard.snapshot->tensors));
   return ShardSaved{order.generation, order.step, std::move(summary)};
 }
 
@@ -78,12 +78,13 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
   pipeline::Plan plan = *process.plan;
   const auto& choices = process.spec->kernel_choices;
   if (choices != nullptr) plan.algorithms = choices->InUse();
-  TROUPE_RETURN_IF_ERROR(WritePlanFile(*process.files, order.folder, plan));
+  TROUPE_RETURN_IF_ERROR(
+      WritePlanFile(process.folder.files(), order.folder, plan));
   if (choices != nullptr) choices->Save();
   state.unfinished.clear();  // PublishCheckpoint() renames or removes it
   TROUPE_ASSIGN_OR_RETURN(
       std::string path,
-      PublishCheckpoint(*process.files, options.dir, order.folder,
+      PublishCheckpoint(process.folder.files(), options.dir, order.folder,
                         StateAt(process, order), order.shards, options.keep,
                         options.keep_best));
   return CheckpointSaved{order.generation, order.step, std::move(path)};
@@ -91,14 +92,14 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
 
 // Returns whether ranks of other processes write into the same folder.
 bool HasPeers(const CheckpointerState& state) {
-  const auto& roster = state.process->roster;
+  const auto& roster = state.process->links.roster;
   return roster != nullptr && roster->processes() > 1;
 }
 
 // Removes the unfinished folder that this actor made, if any.
 void RemoveUnfinished(CheckpointerState& state) {
   if (state.unfinished.empty()) return;
-  RemoveCheckpointFolder(*state.process->files, state.unfinished);
+  RemoveCheckpointFolder(state.process->folder.files(), state.unfinished);
   state.unfinished.clear();
 }
 
@@ -133,7 +134,7 @@ CheckpointerActor::behavior_type CheckpointerBehavior(
             // afterwards: their errors about a missing folder would arrive
             // before this one.
             if (failed && !HasPeers(self->state)) {
-              RemoveCheckpointFolder(*self->state.process->files,
+              RemoveCheckpointFolder(self->state.process->folder.files(),
                                      shard.order.folder);
             }
             answer(saved, of_rank);

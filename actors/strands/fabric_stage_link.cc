@@ -136,9 +136,10 @@ class TransferReceiver : public comm::ParcelHandler {
 // Makes `receiver` the handler of parcels from ranks of other processes.
 void SetHandlers(const ProcessContext& process,
                  const std::shared_ptr<TransferReceiver>& receiver) {
-  for (int rank = 0; rank < process.roster->ranks(); ++rank) {
-    if (process.roster->ProcessOf(rank) == process.fabric->process()) continue;
-    process.fabric->SetParcelHandler(TransferChannel(rank), receiver);
+  const ProcessLinks& links = process.links;
+  for (int rank = 0; rank < links.roster->ranks(); ++rank) {
+    if (links.roster->ProcessOf(rank) == links.fabric->process()) continue;
+    links.fabric->SetParcelHandler(TransferChannel(rank), receiver);
   }
 }
 

@@ -3,7 +3,8 @@
 // tensor's number, shape and dtype. The receiver reassembles the transfer.
 //
 //   TakeTransfers(process, computes);             // before any is sent
-//   FabricStageLink link(process.fabric, process.roster, rank, stage_ranks,
+//   const ProcessLinks& links = process.links;
+//   FabricStageLink link(links.fabric, links.roster, rank, stage_ranks,
 //                        local);
 //   link.Send(/*stage=*/1, std::move(transfer));
 //

@@ -36,8 +36,9 @@ std::shared_ptr<StageLink> LinkStages(const ProcessContext& process, int rank,
     stages.push_back(computes[ranks.back()]);
   }
   auto local = LinkLocalStages(std::move(stages), process.hooks);
-  if (process.roster == nullptr) return local;
-  return std::make_shared<FabricStageLink>(process.fabric, process.roster, rank,
+  if (process.links.is_only()) return local;
+  return std::make_shared<FabricStageLink>(process.links.fabric,
+                                           process.links.roster, rank,
                                            std::move(ranks), std::move(local));
 }
 
@@ -110,7 +111,7 @@ LocalCrew SpawnRanks(caf::actor_system& system, Spawned& spawned,
     computes[context->rank] = ranks.back().compute;
     crew.ranks.push_back(ranks.back().rank);
   }
-  if (process->fabric != nullptr) TakeTransfers(*process, computes);
+  if (process->links.fabric != nullptr) TakeTransfers(*process, computes);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     auto peers = std::make_shared<ComputePeers>();
     peers->rank = ranks[i].rank;
@@ -135,9 +136,9 @@ SupervisedCrew SpawnSupervised(
       SpawnRanks(system, spawned, process, all.supervisor, checkpoint);
   all.crew->ranks = std::move(local.ranks);
   all.crew->checkpointers = std::move(local.checkpointers);
-  if (process->roster != nullptr) {
-    all.crew->ranks.resize(process->roster->ranks());
-    all.crew->checkpointers.resize(process->roster->processes());
+  if (!process->links.is_only()) {
+    all.crew->ranks.resize(process->links.roster->ranks());
+    all.crew->checkpointers.resize(process->links.roster->processes());
   }
   return all;
 }

@@ -53,7 +53,7 @@ void SupervisorState::OnWatch() {
 void SupervisorState::OnDown(const caf::down_msg& down) {
   // A process is lost, or has left. The coordinator reports which, and why; a
   // failure from here would come sooner, but with less information.
-  if (process_->roster != nullptr &&
+  if (!process_->links.is_only() &&
       (!down.reason || down.reason == caf::exit_reason::user_shutdown ||
        down.reason == caf::exit_reason::remote_link_unreachable)) {
     return;
@@ -94,7 +94,7 @@ void SupervisorState::OnFailure(const Failure& failure) {
 void SupervisorState::NoteLosses(const Failure& failure) {
   if (failure.actor == "checkpointer") saving_.GiveUp();
   if (failure.actor == "rank") saving_.OnLost(failure.rank, failure.rank + 1);
-  const Roster* const roster = process_->roster.get();
+  const Roster* const roster = process_->links.roster.get();
   if (roster != nullptr && failure.process >= 0 &&
       failure.process < roster->processes()) {
     saving_.OnLost(roster->FirstRankOf(failure.process),
@@ -111,7 +111,7 @@ void SupervisorState::Judge(const Failure& failure) {
     return;
   }
   failure_.Hold(failure, static_cast<int>(crew_->ranks.size()),
-                process_->roster.get(), self_->clock().now());
+                process_->links.roster.get(), self_->clock().now());
   OnAsk();
 }
 

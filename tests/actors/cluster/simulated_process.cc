@@ -128,7 +128,7 @@ void SimulatedProcess::OnStart() {
     offer.generation = setup_.process->generation;
     offer.plan = pipeline::PlanToJson(*setup_.process->plan);
     offer.resume_path = setup_.process->resume.path;
-    offer.folder_mark = setup_.process->folder_mark;
+    offer.folder_mark = setup_.process->folder.mark();
     caf::anon_send(coordinator_, std::move(offer));
   } else {
     agent_ = world_.network.Spawn(options_.node, [&] {
@@ -177,9 +177,10 @@ void SimulatedProcess::OnWelcome(const Welcome& welcome) {
     const absl::Status status = Prepare(&decision);
     if (!status.ok()) return Fail(InThisProcess(status));
   }
-  setup_.process->number = options_.cluster.process;
+  setup_.process->links.number = options_.cluster.process;
   setup_.process->generation = welcome.generation;
-  setup_.process->roster = std::make_shared<const Roster>(welcome.members);
+  setup_.process->links.roster =
+      std::make_shared<const Roster>(welcome.members);
   if (!decides()) {
     const absl::Status status =
         CheckFolder(*setup_.process, welcome.folder_mark, /*warn=*/nullptr);
@@ -220,7 +221,7 @@ absl::Status SimulatedProcess::MakeRanksHere() {
     return absl::ResourceExhaustedError("no memory for its ranks");
   }
   ProcessContext& process = *setup_.process;
-  const Roster& roster = *process.roster;
+  const Roster& roster = *process.links.roster;
   const int number = options_.cluster.process;
   comm::FabricOptions options;
   options.process = number;
@@ -238,7 +239,7 @@ absl::Status SimulatedProcess::MakeRanksHere() {
     Report(failure);
   };
   TROUPE_ASSIGN_OR_RETURN(
-      process.fabric,
+      process.links.fabric,
       world_.links.MakeFabric(options_.node, std::move(options)));
   TROUPE_ASSIGN_OR_RETURN(
       process.ranks,
@@ -246,7 +247,7 @@ absl::Status SimulatedProcess::MakeRanksHere() {
                 roster.FirstRankOf(number + 1),
                 [&](comm::FabricGroupOptions group) {
                   group.chunk_bytes = 1;
-                  return process.fabric->MakeGroup(std::move(group));
+                  return process.links.fabric->MakeGroup(std::move(group));
                 }));
   return absl::OkStatus();
 }
@@ -376,7 +377,7 @@ void SimulatedProcess::CheckGone() {
 // Part of ClusterJob::Leave(). The last actor to end closes the links.
 void SimulatedProcess::LetGoOfLinks() {
   const std::shared_ptr<ProcessContext> process = std::move(setup_.process);
-  if (process != nullptr && process->fabric != nullptr) {
+  if (process != nullptr && process->links.fabric != nullptr) {
     RefuseTransfers(*process);
   }
 }
@@ -407,7 +408,7 @@ void SimulatedProcess::SendStale() {
   if (supervisor_ != nullptr && setup_.process != nullptr) {
     RankWaits waits;
     waits.generation = kStaleGeneration;
-    waits.rank = setup_.process->roster->FirstRankOf(number);
+    waits.rank = setup_.process->links.first_rank();
     waits.doing = "of an earlier attempt";
     caf::anon_send(supervisor_, waits);
   }

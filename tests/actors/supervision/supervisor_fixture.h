@@ -82,7 +82,7 @@ class SupervisorTest : public testing::Test {
     JobSpec used = spec;
     used.checkpoint.compare_replicas = compares_;
     const auto process = SetUpJob(used, /*observer=*/nullptr)->process;
-    process->roster = roster_;
+    process->links.roster = roster_;
     process_ = process;
     auto crew = std::make_shared<Crew>();
     supervisor_ =

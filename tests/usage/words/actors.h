@@ -110,6 +110,10 @@ extern pipeline::PlanOptions options;
 extern const int ranks_here;
 }  // namespace calibrate_h
 
+namespace checkpoint_folder_h {
+extern const std::string mark;
+}
+
 namespace chunk_h {
 extern const Chunk::Setup setup;
 extern Chunk::Listener& listener;
@@ -251,6 +255,11 @@ extern const Checkpoint saved;
 extern const std::unique_ptr<nn::Module> model;
 extern const std::unique_ptr<nn::Kernels> kernels;
 }  // namespace predict_h
+
+namespace process_links_h {
+extern const std::vector<Member> members;
+void Start(int rank);
+}  // namespace process_links_h
 
 namespace rank_context_h {
 using pipeline::GroupId;
