@@ -77,9 +77,7 @@ void RankState::OnDown(const caf::down_msg& down) {
 }
 
 LoadWindow* RankState::WindowOf(StepKind kind) {
-  std::optional<LoadWindow>& window =
-      kind == StepKind::kTrain ? training_ : evaluation_;
-  return window ? &*window : nullptr;
+  return kind == StepKind::kTrain ? &*training_ : &evaluation_->window();
 }
 
 void RankState::LoadAhead(StepKind kind) {
@@ -102,23 +100,11 @@ void RankState::LoadAhead(StepKind kind) {
 }
 
 void RankState::OnLoaded(StepKind kind, Loaded& loaded, std::int64_t asked) {
-  if (kind == StepKind::kEvaluate) CountTargets(loaded);
+  if (kind == StepKind::kEvaluate) evaluation_->CountTargets(loaded);
   WindowOf(kind)->OnLoaded(std::move(loaded), asked);
   LoadAhead(kind);
   Dispatch();
   if (kind == StepKind::kEvaluate) EndEvaluationIfDone();
-}
-
-void RankState::CountTargets(const Loaded& loaded) {
-  // All ranks of a replica load the same batches.
-  if (context_->spec->count_targets == nullptr || context_->coords.pp != 0) {
-    return;
-  }
-  for (const StepBatches& step : loaded.steps) {
-    for (const data::Batch& batch : step) {
-      targets_ += context_->spec->count_targets(batch.targets);
-    }
-  }
 }
 
 void RankState::OnGrant(const Grant& grant) {
@@ -165,14 +151,7 @@ void RankState::OnEvaluate(const Evaluate& evaluate) {
   if (!IsCurrent(evaluate.generation)) return;
   trace_->Note(TraceKind::kEvaluation, TracePhase::kBegin, evaluate.step,
                "evaluate");
-  evaluation_step_ = evaluate.step;
-  sum_ = count_ = correct_ = 0;
-  targets_ = context_->spec->count_targets == nullptr ? -1 : 0;
-  LoadWindow::Options options;
-  options.kind = StepKind::kEvaluate;
-  options.ahead_max = context_->spec->prefetch_steps;
-  options.run_steps_max = 1;  // each run sends an Alive
-  evaluation_.emplace(options);
+  evaluation_.emplace(evaluate.step, *context_);
   ShareBuffers(evaluate.step);
   LoadAhead(StepKind::kEvaluate);
 }
@@ -194,27 +173,18 @@ void RankState::OnBuffersShared() {
 }
 
 void RankState::OnBatchesEvaluated(const StepsDone& done) {
-  for (const LossBits& loss : done.losses) {
-    sum_ += FromBits(loss.sum);
-    count_ += FromBits(loss.count);
-    correct_ += FromBits(loss.correct);
-  }
+  evaluation_->AddLosses(done);
   self_->send(supervisor_, Alive{context_->generation, context_->rank});
   Dispatch();
   EndEvaluationIfDone();
 }
 
 void RankState::EndEvaluationIfDone() {
-  if (runs_ > 0 || !evaluation_->finished()) return;
-  trace_->Note(TraceKind::kEvaluation, TracePhase::kEnd, evaluation_step_,
-               "evaluate");
+  if (runs_ > 0 || !evaluation_->window().finished()) return;
+  const Evaluated evaluated = evaluation_->Result();
   evaluation_.reset();
-  Evaluated evaluated;
-  evaluated.generation = context_->generation;
-  evaluated.rank = context_->rank;
-  evaluated.step = evaluation_step_;
-  evaluated.loss = {Bits(sum_), Bits(count_), Bits(correct_)};
-  evaluated.targets = targets_;
+  trace_->Note(TraceKind::kEvaluation, TracePhase::kEnd, evaluated.step,
+               "evaluate");
   self_->send(supervisor_, evaluated);
 }
 
@@ -281,9 +251,10 @@ void RankState::DescribeRest(RankWaits& answer) const {
   } else if (runs_ > 0) {
     answer.doing = "about to compute";
     answer.busy = true;
-  } else if (evaluation_ && !evaluation_->finished()) {
-    answer.doing = absl::StrCat("waiting for its loader, for batch ",
-                                evaluation_->next_run(), " of an evaluation");
+  } else if (evaluation_ && !evaluation_->window().finished()) {
+    answer.doing =
+        absl::StrCat("waiting for its loader, for batch ",
+                     evaluation_->window().next_run(), " of an evaluation");
     answer.busy = true;
   } else if (training_->next_run() < granted_) {
     answer.doing = absl::StrCat("waiting for its loader, for step ",

@@ -34,6 +34,7 @@
 #include "actors/protocol/strand_guard.h"
 #include "actors/setup/rank_context.h"
 #include "actors/strands/boundary_trace.h"
+#include "actors/strands/evaluation_run.h"
 #include "actors/strands/load_window.h"
 #include "actors/strands/wait_report.h"
 
@@ -73,7 +74,6 @@ class RankState {
   LoadWindow* WindowOf(StepKind kind);
   void LoadAhead(StepKind kind);
   void OnLoaded(StepKind kind, Loaded& loaded, std::int64_t asked);
-  void CountTargets(const Loaded& loaded);
   void Dispatch();
   void OnBatchesEvaluated(const StepsDone& done);
   void EndEvaluationIfDone();
@@ -105,11 +105,7 @@ class RankState {
   std::optional<LoadWindow> training_;
   int runs_ = 0;  // number of runs with the compute strand
 
-  // State of an evaluation. Losses are added in the order of batches.
-  std::optional<LoadWindow> evaluation_;
-  std::int64_t evaluation_step_ = 0;
-  double sum_ = 0, count_ = 0, correct_ = 0;
-  std::int64_t targets_ = 0;  // Evaluated::targets so far
+  std::optional<EvaluationRun> evaluation_;  // the one under way
 
   std::optional<TakeSnapshot> taking_;  // waits until buffers are shared
   SnapshotPtr snapshot_;                // kept until SaveShard

@@ -131,6 +131,17 @@ extern TrainerState state;
 extern const EvaluationTrack track;
 }  // namespace evaluation_bits_h
 
+namespace evaluation_run_h {
+extern const LoaderActor loader;
+extern const ComputeActor compute;
+extern Loaded loaded;
+extern const std::int64_t granted;
+extern const StepsDone done;
+void Report(const Evaluated& evaluated);
+template <typename Actor, typename Message>
+void Send(const Actor& to, const Message& message);
+}  // namespace evaluation_run_h
+
 namespace gradient_ledger_h {
 extern ChunkParameters parameters;
 extern StepTrace trace;
