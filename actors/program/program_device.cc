@@ -13,18 +13,15 @@
 namespace troupe::actors {
 namespace {
 
+// Queue of the program's groups: those of models have the first two
+// (rank_device.h, troupe/layer_axes.h).
+constexpr nn::Queue kGroupQueue = nn::CommQueue(nn::kCommQueuesMax - 1);
+
 absl::Status Named(const ProgramSpec& spec, const absl::Status& status) {
   if (status.ok()) return status;
   return base::WithFields<&ProgramSpec::device>(base::WithMessage(
       status, absl::StrCat("device = ", spec.device.ToString(), ": ",
                            status.message())));
-}
-
-}  // namespace
-
-absl::Status CheckProgramDevices(const ProgramSpec& spec, int ranks) {
-  if (spec.kernels) return absl::OkStatus();
-  return Named(spec, nn::CheckDevices(spec.device, ranks));
 }
 
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenProgramKernels(
@@ -48,6 +45,64 @@ absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenProgramKernels(
                          "the program's kernels are of ", device.ToString(),
                          "; set device to theirs, for which its groups are "
                          "made")));
+}
+
+}  // namespace
+
+absl::Status CheckProgramDevices(const ProgramSpec& spec, int ranks) {
+  if (spec.kernels) return absl::OkStatus();
+  return Named(spec, nn::CheckDevices(spec.device, ranks));
+}
+
+absl::Status ProgramDevice::Open(const ProgramSpec& spec, int local_rank,
+                                 std::shared_ptr<nn::KernelChoices> choices) {
+  TROUPE_ASSIGN_OR_RETURN(
+      kernels_, OpenProgramKernels(spec, local_rank, std::move(choices)));
+  queues_ = kernels_->queues();
+  if (has_queues()) work_.emplace(*kernels_, kGroupQueue);
+  return absl::OkStatus();
+}
+
+absl::Status ProgramDevice::SetCalls(
+    std::function<void(const base::Event&)> wait, std::function<void()> wakeup,
+    bool watch) {
+  if (!has_queues()) return absl::OkStatus();
+  queues_->SetHostWait(std::move(wait));
+  return queues_->SetWakeup(std::move(wakeup), watch);
+}
+
+void ProgramDevice::Close() {
+  if (has_queues()) {
+    queues_->SetWakeup(nullptr, /*watch=*/false).IgnoreError();
+    queues_->SetHostWait(nullptr);
+  }
+  queues_ = nullptr;
+  work_.reset();
+  kernels_.reset();
+}
+
+absl::Status ProgramDevice::Use(
+    const std::shared_ptr<comm::Communicator>& group) {
+  if (!group->UseDevice(&*work_)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the group moves data in the host's memory where its ranks "
+        "compute on ",
+        kernels_->device().ToString(), "; set device to that of the kernels"));
+  }
+  groups_.push_back(group);
+  return absl::OkStatus();
+}
+
+std::vector<std::shared_ptr<comm::Communicator>> ProgramDevice::WaitingGroups()
+    const {
+  std::vector<std::shared_ptr<comm::Communicator>> waiting;
+  for (const auto& weak : groups_) {
+    auto group = weak.lock();
+    if (group != nullptr && !group->Waits().empty()) {
+      waiting.push_back(std::move(group));
+    }
+  }
+  return waiting;
 }
 
 absl::StatusOr<bool> GroupsAreOfNccl(const ProgramSpec& spec) {

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "actors/caf/actor_timeout.h"
-#include "actors/program/program_device.h"
 #include "actors/protocol/strand_guard.h"
 #include "base/check.h"
 #include "base/exception_text.h"
@@ -47,10 +46,6 @@ class GroupWait {
   bool ended_ = false;
 };
 
-// Queue of the program's groups: those of models have the first two
-// (rank_device.h, troupe/layer_axes.h).
-constexpr nn::Queue kGroupQueue = nn::CommQueue(nn::kCommQueuesMax - 1);
-
 std::string WhatItWaitsFor(const comm::Communicator& group) {
   std::vector<std::string> waits;
   for (const comm::Waiting& waiting : group.Waits()) {
@@ -69,7 +64,7 @@ ProgramState::~ProgramState() {
   // A strand that is killed has not ended its program.
   End(absl::CancelledError("the program was ended"));
   fiber_.reset();
-  CloseDevice();
+  device_.Close();
 }
 
 void ProgramState::Init(Self self, ProgramContextPtr context, int rank) {
@@ -92,7 +87,9 @@ absl::Status ProgramState::RunBody() {
   try {
     absl::Status status = OpenDevice();
     if (status.ok()) status = context_->spec.body(*this);
-    if (status.ok() && context_->by_nccl && work_) status = AwaitGroups();
+    if (status.ok() && context_->by_nccl && device_.has_queues()) {
+      status = AwaitGroups();
+    }
     return WithCalls(status);
   } catch (const base::StatusError& error) {
     return WithCalls(error.status());
@@ -103,49 +100,28 @@ absl::Status ProgramState::RunBody() {
 }
 
 absl::Status ProgramState::AwaitGroups() {
-  const base::Event made = work_->Record();
+  const base::Event made = device_.RecordGroups();
   AwaitDevice(made);
   return made.status();
 }
 
 absl::Status ProgramState::OpenDevice() {
   TROUPE_RETURN_IF_ERROR(context_->refused);
-  TROUPE_ASSIGN_OR_RETURN(
-      kernels_,
-      OpenProgramKernels(context_->spec,
-                         context_->ranks_before + rank_ - context_->first,
-                         context_->choices));
-  queues_ = kernels_->queues();
-  if (queues_ == nullptr) return absl::OkStatus();
-  work_.emplace(*kernels_, kGroupQueue);
-  queues_->SetHostWait(
-      [this](const base::Event& event) { AwaitDevice(event); });
-  return queues_->SetWakeup(calls_.call(), /*watch=*/!shares_thread());
-}
-
-void ProgramState::CloseDevice() {
-  if (queues_ != nullptr) {
-    queues_->SetWakeup(nullptr, /*watch=*/false).IgnoreError();
-    queues_->SetHostWait(nullptr);
-  }
-  queues_ = nullptr;
-  work_.reset();
-  kernels_.reset();
+  TROUPE_RETURN_IF_ERROR(device_.Open(
+      context_->spec, context_->ranks_before + rank_ - context_->first,
+      context_->choices));
+  return device_.SetCalls(
+      [this](const base::Event& event) { AwaitDevice(event); }, calls_.call(),
+      /*watch=*/!shares_thread());
 }
 
 absl::StatusOr<std::shared_ptr<comm::Communicator>> ProgramState::MakeGroup(
     const std::vector<int>& ranks) {
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<comm::Communicator> group,
                           context_->groups.Join(rank_, ranks));
-  if (queues_ == nullptr) return group;
-  if (!group->UseDevice(&*work_)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the group moves data in the host's memory where its ranks "
-        "compute on ",
-        kernels_->device().ToString(), "; set device to that of the kernels"));
-  }
+  if (!device_.has_queues()) return group;
+  TROUPE_RETURN_IF_ERROR(device_.Use(group));
   self_->send(comm(), DriveGroup{group});
-  device_groups_.push_back(group);
   return group;
 }
 
@@ -182,7 +158,7 @@ void ProgramState::Resume() {
       break;
     case StrandFiber::State::kDone:
       End(ended_with_);
-      CloseDevice();
+      device_.Close();
       self_->quit();
       break;
   }
@@ -190,10 +166,10 @@ void ProgramState::Resume() {
 
 void ProgramState::OnDrive() {
   calls_.Taken();
-  const bool worked = queues_ != nullptr && queues_->Progress();
+  const bool worked = device_.Progress();
   Resume();
   // The fiber may have enqueued more work.
-  if (queues_ != nullptr && (queues_->Progress() || worked)) calls_.call()();
+  if (device_.has_queues() && (device_.Progress() || worked)) calls_.call()();
 }
 
 void ProgramState::OnResume() {
@@ -203,12 +179,12 @@ void ProgramState::OnResume() {
 
 absl::Status ProgramState::Run(comm::Communicator& group,
                                const comm::Collective& collective) {
-  if (!shares_thread() && queues_ == nullptr) {
+  if (!shares_thread() && !device_.has_queues()) {
     return group.RunInline(collective, context_->spec.timeout);
   }
   TROUPE_ASSIGN_OR_RETURN(
       const base::Event done,
-      group.Start(collective, nn::Record(*kernels_, nn::Queue::kCompute)));
+      group.Start(collective, nn::Record(*kernels(), nn::Queue::kCompute)));
   return Await(group, done);
 }
 
@@ -237,7 +213,7 @@ absl::Status ProgramState::AwaitHandedOver(comm::Communicator& group,
 void ProgramState::AwaitAny(absl::Span<const StartedIn> started) {
   // The communication strand drives groups of devices.
   const auto drives = [this](const StartedIn& one) {
-    return one.drives && queues_ == nullptr;
+    return one.drives && !device_.has_queues();
   };
   const auto ended = [started] {
     return std::any_of(started.begin(), started.end(),
@@ -249,10 +225,9 @@ void ProgramState::AwaitAny(absl::Span<const StartedIn> started) {
     wakers.emplace_back(*one.group, one.done, calls_.call(), drives(one));
   }
   // A stalled rank is told about the first one.
-  awaited_ = started[0].group;
-  since_ = self_->clock().now();
+  wait_.BeginFor(*started[0].group, self_->clock().now());
   while (!ended()) {
-    bool progress = queues_ != nullptr && queues_->Progress();
+    bool progress = device_.Progress();
     for (const StartedIn& one : started) {
       if (drives(one) && one.group->Progress()) progress = true;
     }
@@ -263,23 +238,22 @@ void ProgramState::AwaitAny(absl::Span<const StartedIn> started) {
       fiber_->AwaitNews();
     }
   }
-  awaited_ = nullptr;
+  wait_.EndForGroup();
   for (GroupWait& waker : wakers) waker.End();
 }
 
 void ProgramState::AwaitDevice(const base::Event& event) {
   event.OnReady([notify = calls_.call()](const absl::Status&) { notify(); });
-  awaits_device_ = true;
-  since_ = self_->clock().now();
+  wait_.BeginForDevice(self_->clock().now());
   while (!event.ready()) {
-    if (queues_->Progress()) {
+    if (device_.Progress()) {
       fiber_->TakeNews(/*expected=*/false);
     } else {
       WatchAfter(context_->spec.timeout);
       fiber_->AwaitNews();
     }
   }
-  awaits_device_ = false;
+  wait_.EndForDevice();
 }
 
 void ProgramState::WatchAfter(absl::Duration after) {
@@ -289,9 +263,9 @@ void ProgramState::WatchAfter(absl::Duration after) {
 
 void ProgramState::OnWatch() {
   watching_ = false;
-  if ((awaited_ == nullptr && !awaits_device_) || ended_) return;
+  if (!wait_.active() || ended_) return;
   const absl::Duration timeout = context_->spec.timeout;
-  const absl::Duration waited = absl::FromChrono(self_->clock().now() - since_);
+  const absl::Duration waited = wait_.Elapsed(self_->clock().now());
   if (waited < timeout) return WatchAfter(timeout - waited);
   // The event of the wait completes with this status, and resumes the fiber.
   const auto abort = [timeout](comm::Communicator& group) {
@@ -299,12 +273,9 @@ void ProgramState::OnWatch() {
         absl::StrCat("no end within ", absl::FormatDuration(timeout), ": ",
                      WhatItWaitsFor(group))));
   };
-  if (awaited_ != nullptr) return abort(*awaited_);
+  if (wait_.group() != nullptr) return abort(*wait_.group());
   // The device waits for peers, or computes.
-  for (const auto& weak : device_groups_) {
-    const auto group = weak.lock();
-    if (group != nullptr && !group->Waits().empty()) abort(*group);
-  }
+  for (const auto& group : device_.WaitingGroups()) abort(*group);
   WatchAfter(timeout);
 }
 

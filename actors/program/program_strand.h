@@ -32,17 +32,17 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actors/caf/caf.h"
-#include "actors/engine/queue_work.h"
 #include "actors/engine/strand_fiber.h"
 #include "actors/program/call_note.h"
+#include "actors/program/current_wait.h"
 #include "actors/program/program_comm.h"
+#include "actors/program/program_device.h"
 #include "actors/program/program_groups.h"
 #include "actors/program/program_outcome.h"
 #include "actors/program/program_rank.h"
 #include "actors/program/program_spec.h"
 #include "actors/protocol/drive_calls.h"
 #include "actors/protocol/messages.h"
-#include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/kernels.h"
 
@@ -111,7 +111,7 @@ class ProgramState : private ProgramRank {
   int size() const override { return context_->spec.ranks; }
   bool shares_thread() const override;
   const std::shared_ptr<nn::Kernels>& kernels() const override {
-    return kernels_;
+    return device_.kernels();
   }
   absl::StatusOr<std::shared_ptr<comm::Communicator>> MakeGroup(
       const std::vector<int>& ranks) override;
@@ -137,7 +137,6 @@ class ProgramState : private ProgramRank {
   absl::Status AwaitGroups();
   // Opens the rank's kernels.
   absl::Status OpenDevice();
-  void CloseDevice();
   // Waits for an event of the device, for nn::Synchronize().
   void AwaitDevice(const base::Event& event);
   ProgramCommActor& comm();
@@ -153,13 +152,8 @@ class ProgramState : private ProgramRank {
   ProgramCommActor comm_;  // null until something is handed over
   bool looking_ = false;   // whether a resume message is under way
   bool watching_ = false;  // whether a watch message is under way
-  std::shared_ptr<nn::Kernels> kernels_;
-  nn::DeviceQueues* queues_ = nullptr;  // null: the device has none
-  std::optional<QueueWork> work_;       // queue of the program's groups
-  std::vector<std::weak_ptr<comm::Communicator>> device_groups_;
-  bool awaits_device_ = false;
-  comm::Communicator* awaited_ = nullptr;  // group of the wait under way
-  caf::actor_clock::time_point since_;     // time when that began
+  ProgramDevice device_;
+  CurrentWait wait_;
   absl::Status ended_with_;
   bool ended_ = false;
   // The fiber is last: all that its frames refer to outlives it.

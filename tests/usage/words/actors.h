@@ -3,7 +3,9 @@
 #ifndef TESTS_USAGE_WORDS_ACTORS_H_
 #define TESTS_USAGE_WORDS_ACTORS_H_
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -74,6 +76,13 @@ extern JobObserver* observer;
 extern JobResult result;
 extern absl::Status status;
 extern const data::DataSplits splits;
+
+namespace current_wait_h {
+extern comm::Communicator& group;
+extern const std::chrono::steady_clock::time_point now;
+void AwaitNews();
+void Abort(comm::Communicator* group);
+}  // namespace current_wait_h
 
 namespace job_fields_h {
 class MyOptimizer : public nn::Sgd {
@@ -365,6 +374,10 @@ extern const JobSpec spec;
 namespace program_device_h {
 extern const ProgramSpec spec;
 extern const std::shared_ptr<nn::KernelChoices> choices;
+extern const std::function<void(const base::Event&)> wait;
+extern const std::function<void()> wakeup;
+extern const std::shared_ptr<comm::Communicator> group;
+extern const base::Event event;
 }  // namespace program_device_h
 
 namespace program_groups_h {
