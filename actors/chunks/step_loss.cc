@@ -9,12 +9,12 @@
 namespace troupe::actors {
 
 StepLoss::StepLoss(nn::Kernels& kernels, const Options& options, nn::Tensor own,
-                   nn::Tensor scalars)
+                   UpdateScalars updates)
     : kernels_(&kernels),
       options_(options),
       own_(std::move(own)),
       stats_(own_.FlatView(nn::kLossScalars, {nn::ops::kNumLossStats})),
-      scalars_(std::move(scalars)) {
+      updates_(std::move(updates)) {
   if (kernels.queues() != nullptr) {
     reader_ = std::make_unique<LossReader>(kernels);
   }
@@ -22,29 +22,26 @@ StepLoss::StepLoss(nn::Kernels& kernels, const Options& options, nn::Tensor own,
 
 absl::StatusOr<StepLoss> StepLoss::Create(nn::Kernels& kernels,
                                           const Options& options) {
-  const auto create = [&] {
-    return nn::Tensor::Create({nn::kNumStepScalars}, nn::DType::kF64,
-                              kernels.allocator());
-  };
-  TROUPE_ASSIGN_OR_RETURN(nn::Tensor own, create());
-  nn::Tensor scalars = own;
-  if (options.update_queue != nn::Queue::kCompute) {
-    TROUPE_ASSIGN_OR_RETURN(scalars, create());
-  }
-  return StepLoss(kernels, options, std::move(own), std::move(scalars));
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor own, nn::Tensor::Create({nn::kNumStepScalars}, nn::DType::kF64,
+                                         kernels.allocator()));
+  TROUPE_ASSIGN_OR_RETURN(
+      UpdateScalars updates,
+      UpdateScalars::Create(kernels, options.update_queue, own));
+  return StepLoss(kernels, options, std::move(own), std::move(updates));
 }
 
 absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step,
                                  nn::StepScalars values) {
   step_ = step;
   train_ = kind == StepKind::kTrain;
-  passed_ = settled_ = false;
+  settled_ = false;
   check_ = kind == StepKind::kTrain && options_.stop_on_nan;
   values.step = static_cast<double>(step);
   values.loss_scale = options_.loss_scale;
   values.summed = options_.reduction == nn::ops::LossReduction::kSum ? 1 : 0;
   if (reader_ != nullptr) reader_->TakeChecked();  // left by an aborted step
-  nn::Wait(*kernels_, nn::Queue::kCompute, copied_);
+  updates_.BeginStep();
   TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, own_));
   if (train_ && options_.scaler != nullptr) {
     TROUPE_RETURN_IF_ERROR(options_.scaler->BeginStep(own_));
@@ -81,35 +78,11 @@ comm::Collective StepLoss::Sum() const {
   return comm::AllReduce(comm::ReduceOp::kSum, stats_);
 }
 
-absl::Status StepLoss::PassToUpdates() {
-  if (passed_ || !apart()) return absl::OkStatus();
-  passed_ = true;
-  nn::Wait(*kernels_, options_.update_queue, reduced_);
-  const nn::QueueScope scope(*kernels_, options_.update_queue);
-  TROUPE_RETURN_IF_ERROR(kernels_->Copy(own_, scalars_));
-  copied_ = nn::Record(*kernels_, options_.update_queue);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<comm::Collective> StepLoss::SumFindings(bool adds) {
-  nn::Tensor found = scalars_.FlatView(nn::kNonFiniteScalar, {2});
-  if (!adds) {
-    const nn::QueueScope scope(*kernels_, options_.update_queue);
-    TROUPE_RETURN_IF_ERROR(kernels_->Fill(0, found));
-  }
-  found_ready_ = nn::Record(*kernels_, options_.update_queue);
-  return comm::AllReduce(comm::ReduceOp::kSum, std::move(found));
-}
-
-void StepLoss::NoteFindingsReduced(const base::Event& done) {
-  nn::Wait(*kernels_, options_.update_queue, done);
-}
-
 absl::Status StepLoss::Settle() {
   TROUPE_RETURN_IF_ERROR(PassToUpdates());
   if (settled_ || options_.scaler == nullptr) return absl::OkStatus();
   settled_ = true;
-  return options_.scaler->EndStep(scalars_);
+  return options_.scaler->EndStep(updates_.tensor());
 }
 
 StepChecks StepLoss::checks() const {
@@ -124,13 +97,14 @@ StepChecks StepLoss::checks() const {
 absl::Status StepLoss::EndStep() {
   if (train_) TROUPE_RETURN_IF_ERROR(Settle());
   if (reader_ != nullptr && train_) {
-    return reader_->EndStep(step_, options_.update_queue, scalars_, checks());
+    return reader_->EndStep(step_, options_.update_queue, updates_.tensor(),
+                            checks());
   }
-  // An evaluation's sums are not reduced, and not copied to scalars_.
+  // An evaluation's sums are not reduced, and not copied for updates.
   if (reader_ != nullptr) {
     return reader_->EndStep(step_, nn::Queue::kCompute, own_, checks());
   }
-  const nn::StepScalars& scalars = nn::ScalarsIn(scalars_);
+  const nn::StepScalars& scalars = nn::ScalarsIn(updates_.tensor());
   TROUPE_RETURN_IF_ERROR(CheckStep(step_, scalars, checks()));
   ended_ = LossIn(scalars);
   return absl::OkStatus();

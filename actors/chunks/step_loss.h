@@ -11,10 +11,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, loss.Take());
 //
 // No step waits for its own loss: on a device with queues, the host reads the
-// numbers once they are copied (loss_reader.h). If such a device updates in
-// another queue than kCompute, updates read a copy of the scalars, which that
-// queue makes after the all-reduce: the next step may write to its scalars
-// before this one's updates have read them.
+// numbers once they are copied (loss_reader.h). Updates in another queue than
+// kCompute read a copy of the scalars (update_scalars.h).
 //
 // Threads: one at a time.
 
@@ -32,6 +30,7 @@
 #include "actors/chunks/loss_reader.h"
 #include "actors/chunks/loss_scaler.h"
 #include "actors/chunks/step_types.h"
+#include "actors/chunks/update_scalars.h"
 #include "comm/communicator.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
@@ -81,30 +80,37 @@ class StepLoss {
   comm::Collective Sum() const;
   const base::Event& ready() const { return ready_; }
   // Stores `done`, the event that completes with the result of Sum().
-  void NoteReduced(const base::Event& done) { reduced_ = done; }
+  void NoteReduced(const base::Event& done) { updates_.NoteReduced(done); }
 
   // Makes later work of the queue of updates find the sums in scalars(). Called
   // before the first update of a step; further calls in a step do nothing.
-  absl::Status PassToUpdates();
+  absl::Status PassToUpdates() { return updates_.Pass(); }
   // Returns the all-reduce, over all ranks of the job and in place, of the
   // findings in the gradients (StepScalars::non_finite, square_sum). `adds` is
   // false on a rank with the same findings as another: it adds 0. Call it after
   // PassToUpdates(). Its range may be read once found_ready() has completed.
-  absl::StatusOr<comm::Collective> SumFindings(bool adds);
-  const base::Event& found_ready() const { return found_ready_; }
+  absl::StatusOr<comm::Collective> SumFindings(bool adds) {
+    return updates_.SumFindings(adds);
+  }
+  const base::Event& found_ready() const { return updates_.found_ready(); }
   // Makes later work of the queue of updates wait for `done`, the event that
   // completes with the result of SumFindings() in scalars().
-  void NoteFindingsReduced(const base::Event& done);
+  void NoteFindingsReduced(const base::Event& done) {
+    updates_.NoteFindingsReduced(done);
+  }
 
   // Computes the next step's loss scale. Called in a training step, once the
   // findings are reduced; further calls in a step do nothing.
   absl::Status Settle();
   // Records that a launch of a graph included PassToUpdates() and Settle().
-  void NoteLaunched() { passed_ = settled_ = true; }
+  void NoteLaunched() {
+    updates_.NotePassed();
+    settled_ = true;
+  }
 
   // Returns the scalars that updates read (nn/kernels/step_scalars.h). Their
   // count is that of this rank, and of all ranks once Sum() has ended.
-  const nn::Tensor& scalars() const { return scalars_; }
+  const nn::Tensor& scalars() const { return updates_.tensor(); }
 
   // Ends a step, once all its work is enqueued.
   //   kFailedPrecondition: no target of a training step counts, so that a mean
@@ -119,21 +125,18 @@ class StepLoss {
 
  private:
   StepLoss(nn::Kernels& kernels, const Options& options, nn::Tensor own,
-           nn::Tensor scalars);
+           UpdateScalars updates);
   StepChecks checks() const;
-  bool apart() const { return options_.update_queue != nn::Queue::kCompute; }
 
   nn::Kernels* kernels_;
   Options options_;
   nn::Tensor own_, stats_;  // written by kCompute; stats_: the loss in own_
-  nn::Tensor scalars_;      // own_, or the copy for updates
+  UpdateScalars updates_;
   std::int64_t step_ = 0;
   bool train_ = false;
-  bool check_ = false;   // whether the job stops at a loss that is not finite
-  bool passed_ = false;  // whether scalars_ was copied in this step
+  bool check_ = false;  // whether the job stops at a loss that is not finite
   bool settled_ = false;
-  base::Event ready_, reduced_, found_ready_;
-  base::Event copied_;  // completes when own_ may be written again
+  base::Event ready_;
   std::optional<LossBits> ended_;
   // Null on a device without queues.
   std::unique_ptr<LossReader> reader_;

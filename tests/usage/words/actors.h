@@ -167,6 +167,14 @@ extern const std::vector<nn::Parameter*> unused_on_all_ranks;
 extern const std::int64_t step;
 }  // namespace static_uses_h
 
+namespace update_scalars_h {
+extern nn::Kernels& kernels;
+extern const nn::Queue queue;
+extern const nn::Tensor own;
+extern const base::Event done;
+void Update(const nn::Tensor& scalars);
+}  // namespace update_scalars_h
+
 namespace use_marks_h {
 extern ChunkParameters parameters;
 extern nn::Kernels& kernels;
