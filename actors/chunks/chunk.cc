@@ -50,23 +50,21 @@ absl::StatusOr<nn::TensorList> Received(const nn::TensorList& tensors,
 
 absl::StatusOr<std::unique_ptr<Chunk>> Chunk::Create(const Setup& setup,
                                                      Listener* listener) {
-  std::unique_ptr<Chunk> chunk(new Chunk(setup, listener));
-  TROUPE_RETURN_IF_ERROR(chunk->Init());
+  std::unique_ptr<Chunk> chunk(new Chunk(setup));
+  TROUPE_RETURN_IF_ERROR(chunk->Init(listener));
   return chunk;
 }
 
-Chunk::Chunk(const Setup& setup, Listener* listener)
+Chunk::Chunk(const Setup& setup)
     : setup_(setup),
-      listener_(listener),
       first_(setup.stage == 0),
       last_(setup.stage + 1 == static_cast<int>(setup.plan->stages.size())),
       kernels_(*setup.kernels),
-      inputs_(kernels_),
-      targets_(kernels_) {}
+      batches_(kernels_, setup.plan->data_dtype) {}
 
 Chunk::~Chunk() = default;
 
-absl::Status Chunk::Init() {
+absl::Status Chunk::Init(Listener* listener) {
   TROUPE_ASSIGN_OR_RETURN(
       module_, pipeline::BuildStage(setup_.spec->model, setup_.plan->cuts,
                                     setup_.stage));
@@ -89,7 +87,7 @@ absl::Status Chunk::Init() {
                           ChunkParameters::Create(parameters, *module_));
   ledger_.emplace(GradientLedger::Setup{setup_.chunk, parameters_.get(),
                                         setup_.trace, setup_.gated},
-                  listener_);
+                  listener);
   micro_batches_ = std::vector<MicroBatch>(setup_.plan->micro_batches);
   return absl::OkStatus();
 }
@@ -97,7 +95,7 @@ absl::Status Chunk::Init() {
 void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   kind_ = kind;
   step_ = step;
-  batches_ = std::move(batches);
+  batches_.Begin(std::move(batches));
   draws_ = nn::Tensor();
   // A step that was aborted may have left a backward.
   backward_.reset();
@@ -105,26 +103,10 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
 
-absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded,
-                                              StagedCopy& copy) {
-  const nn::DType dtype =
-      nn::IsFloating(loaded.dtype()) ? setup_.plan->data_dtype : loaded.dtype();
-  const bool is_here =
-      kernels_.queues() == nullptr || loaded.device() == kernels_.device();
-  if (is_here && loaded.dtype() == dtype) return loaded;
-  TROUPE_ASSIGN_OR_RETURN(
-      nn::Tensor here,
-      nn::Tensor::Create(loaded.shape(), dtype, kernels_.allocator()));
-  TROUPE_RETURN_IF_ERROR(is_here ? kernels_.Copy(loaded, here)
-                                 : copy.Bring(loaded, here));
-  return here;
-}
-
 absl::StatusOr<nn::TensorList> Chunk::Inputs(nn::Context& ctx, int m) {
   MicroBatch& micro = micro_batches_[m];
   if (first_) {
-    TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input,
-                            AsModelType(batches_[m].inputs, inputs_));
+    TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, batches_.Inputs(m));
     return nn::TensorList{input};
   }
   nn::TensorList received = std::move(micro.received_activations);
@@ -188,8 +170,7 @@ absl::Status Chunk::AddSkips(nn::Context& ctx, nn::TensorList& outputs) const {
 }
 
 nn::Tensor Chunk::Loss(nn::Context& ctx, int m, nn::Tensor output) {
-  const absl::StatusOr<nn::Tensor> target =
-      AsModelType(batches_[m].targets, targets_);
+  const absl::StatusOr<nn::Tensor> target = batches_.Targets(m);
   if (!target.ok()) return ctx.Fail(target.status());
   nn::Tensor stats;
   try {
@@ -226,7 +207,7 @@ absl::Status Chunk::RunForward(int m) {
   if (train) micro.tape.Reset();
   nn::Context ctx(kernels_, train ? &micro.tape : nullptr);
   ctx.set_training(train);
-  ctx.set_random({setup_.spec->seed, step_, batches_[m].position});
+  ctx.set_random({setup_.spec->seed, step_, batches_.position(m)});
   if (draws_.defined()) {
     ctx.set_random_place(draws_.FlatView(std::int64_t{2} * m, {2}));
   }
@@ -280,7 +261,7 @@ nn::TensorList Chunk::TakeInputGradients(int m) {
 void Chunk::BeginBackward(int m, Mode mode) {
   MicroBatch& micro = micro_batches_[m];
   ledger_->BeginPass(micro.tape, mode,
-                     /*last=*/m + 1 == static_cast<int>(batches_.size()));
+                     /*last=*/m + 1 == batches_.size());
   backward_.emplace(Backward{
       nn::BackwardPass(micro.tape, kernels_, *ledger_, mode), m, mode});
   if (mode == Mode::kWeights) return;

@@ -37,7 +37,7 @@
 #include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/gradient_ledger.h"
 #include "actors/chunks/memory_holders.h"
-#include "actors/chunks/staged_copy.h"
+#include "actors/chunks/model_batches.h"
 #include "actors/chunks/step_trace.h"
 #include "actors/chunks/step_types.h"
 #include "actors/spec/job_spec.h"
@@ -151,8 +151,8 @@ class Chunk {
     Mode mode;
   };
 
-  Chunk(const Setup& setup, Listener* listener);
-  absl::Status Init();
+  explicit Chunk(const Setup& setup);
+  absl::Status Init(Listener* listener);
 
   absl::Status RunForward(int micro_batch);
   absl::StatusOr<bool> RunPiece();
@@ -168,16 +168,11 @@ class Chunk {
   // Returns the number of tensors that go to the next chunk.
   int sent_tensors() const;
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, nn::Tensor output);
-  // Returns `loaded` in memory that the kernels may read; a floating tensor in
-  // the model's dtype, while tokens stay integers.
-  absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded,
-                                         StagedCopy& copy);
 
   const Setup setup_;
-  Listener* const listener_;
   const bool first_, last_;
   nn::Kernels& kernels_;
-  StagedCopy inputs_, targets_;  // unused without queues
+  ModelBatches batches_;
 
   std::unique_ptr<nn::Module> module_;
   std::unique_ptr<ChunkParameters> parameters_;
@@ -185,7 +180,6 @@ class Chunk {
 
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
-  StepBatches batches_;
   nn::Tensor draws_;  // undefined if the step is not recorded
   std::vector<MicroBatch> micro_batches_;
   std::optional<Backward> backward_;

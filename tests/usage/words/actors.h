@@ -167,6 +167,11 @@ extern const std::vector<nn::Parameter*> unused_on_all_ranks;
 extern const std::int64_t step;
 }  // namespace static_uses_h
 
+namespace model_batches_h {
+extern nn::Kernels& kernels;
+extern StepBatches loaded;
+}  // namespace model_batches_h
+
 namespace update_scalars_h {
 extern nn::Kernels& kernels;
 extern const nn::Queue queue;
