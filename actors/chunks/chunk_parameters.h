@@ -30,7 +30,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/chunks/arena_layout.h"
 #include "actors/chunks/bucket_update.h"
+#include "actors/chunks/saved_tensors.h"
 #include "actors/chunks/update_counts.h"
 #include "actors/spec/bucket_reduction.h"
 #include "comm/communicator.h"
@@ -195,8 +197,7 @@ class ChunkParameters {
   // earlier stage has too is saved there. `scalars` holds StepScalars on the
   // device whose step is the number of the run's updates (UpdateCounts).
   //   kResourceExhausted: there is no memory for them; names the tensor.
-  absl::Status CopyInto(const nn::Tensor& scalars,
-                        CheckpointShard& shard) const;
+  absl::Status CopyInto(const nn::Tensor& scalars, CheckpointShard& shard);
   // Reads all of these from `checkpoint`. `updates`: number of the run's
   // updates so far. Errors: those of Checkpoint::ReadModel(), which name the
   // tensor that is missing or of another shape.
@@ -238,11 +239,8 @@ class ChunkParameters {
   bool AllowsRows() const;
   absl::Status Init(nn::Module& module);
   absl::Status AddBuffers(nn::Module& module);
-  // Adds the parameters of one dtype. `copied`: numbers of the buckets that an
-  // earlier stage has too.
-  absl::Status AddPart(const std::vector<std::vector<nn::Parameter*>>& buckets,
-                       const std::vector<nn::Parameter*>& frozen,
-                       std::vector<int> copied);
+  // Adds the parameters of one dtype.
+  absl::Status AddPart(const ArenaLayout::Arena& layout);
   // Marks the tied buckets, and the parameters that modules of this stage
   // share.
   void FindShared();
@@ -253,22 +251,8 @@ class ChunkParameters {
   absl::Status ForEachLeft(const Part& part, int k, const Each& each) const;
   // Returns the allocator of tensors that collectives work on.
   nn::Allocator& ReducedMemory() const;
-  // Reads the parameters and buffers that the file has.
-  absl::Status ReadWeights(const nn::WeightFile& weights);
-  // Reads master values and averages of 16-bit parameters, which otherwise
-  // begin as the rounded values.
-  absl::Status ReadWideCopies(const nn::WeightFile& weights,
-                              const nn::ParameterArena& arena);
-  // Calls read(host) with `tensor`, or with host memory for it that is then
-  // copied to `tensor`.
-  template <typename Read>
-  absl::Status Fill(const nn::Tensor& tensor, const Read& read);
-  // Calls each(name, tensor, of_optimizer) for all saved tensors, until a call
-  // fails. Names are those of `saved`, unless it is null.
-  template <typename Each>
-  absl::Status ForEachSaved(const Checkpoint* saved, const Each& each) const;
-  // Restores the optimizers' states, or all other tensors.
-  absl::Status RestoreTensors(const Checkpoint& checkpoint, bool states);
+  // Returns a view of the tensors that are saved, for one call.
+  SavedTensors Saved();
   nn::Tensor Grads(const Place& place) const {
     return parts_[place.part].arena->BucketGrads(place.k);
   }

@@ -21,7 +21,6 @@
 #include "actors/checkpoint/trainer_state.h"
 #include "actors/checkpoint/writer.h"
 #include "actors/chunks/chunk.h"
-#include "actors/chunks/step_loss.h"
 #include "actors/engine/step_runner.h"
 #include "actors/job.h"
 #include "actors/planning/measure_costs.h"
@@ -104,12 +103,6 @@ namespace actor_timeout_h {
 extern const SupervisorState::Self self;
 }
 
-namespace bucket_update_h {
-extern const std::shared_ptr<nn::Kernels> kernels;
-extern const std::shared_ptr<nn::Optimizer> optimizer;
-extern const comm::ReduceOp op;
-}  // namespace bucket_update_h
-
 namespace boundary_trace_h {
 extern const RunSpan span;
 }
@@ -122,17 +115,6 @@ extern const int ranks_here;
 namespace checkpoint_folder_h {
 extern const std::string mark;
 }
-
-namespace chunk_h {
-extern const Chunk::Setup setup;
-extern Chunk::Listener& listener;
-extern const StepBatches batches;
-}  // namespace chunk_h
-
-namespace chunk_parameters_h {
-extern const ChunkParameters::Setup setup;
-extern nn::Module* module;
-}  // namespace chunk_parameters_h
 
 namespace evaluation_bits_h {
 extern CommitCheckpoint commit;
@@ -150,43 +132,6 @@ void Report(const Evaluated& evaluated);
 template <typename Actor, typename Message>
 void Send(const Actor& to, const Message& message);
 }  // namespace evaluation_run_h
-
-namespace gradient_ledger_h {
-extern ChunkParameters parameters;
-extern StepTrace trace;
-extern GradientLedger::Listener& listener;
-extern nn::Tape tape;
-extern nn::Kernels& kernels;
-extern const nn::Tensor loss;
-}  // namespace gradient_ledger_h
-
-namespace static_uses_h {
-extern std::optional<StaticUses> promise;
-extern const UseMarks uses;
-extern const std::vector<nn::Parameter*> unused_on_all_ranks;
-extern const std::int64_t step;
-}  // namespace static_uses_h
-
-namespace model_batches_h {
-extern nn::Kernels& kernels;
-extern StepBatches loaded;
-}  // namespace model_batches_h
-
-namespace update_scalars_h {
-extern nn::Kernels& kernels;
-extern const nn::Queue queue;
-extern const nn::Tensor own;
-extern const base::Event done;
-void Update(const nn::Tensor& scalars);
-}  // namespace update_scalars_h
-
-namespace use_marks_h {
-extern ChunkParameters parameters;
-extern nn::Kernels& kernels;
-extern const int k;
-extern comm::Communicator* comm;
-extern const absl::Duration timeout;
-}  // namespace use_marks_h
 
 namespace inference_call_h {
 extern const std::vector<nn::Tensor> inputs;
@@ -215,23 +160,6 @@ template <typename Actor, typename Message>
 void Send(const Actor& to, Message message);
 }  // namespace load_window_h
 
-namespace plain_reduction_h {
-extern const nn::Tensor grads;
-}
-
-namespace rounded_reduction_h {
-extern const GradientBucket bucket;
-extern const nn::Tensor grads;
-}  // namespace rounded_reduction_h
-
-namespace staged_copy_h {
-extern nn::Kernels& kernels;
-extern const nn::Shape shape;
-extern const nn::DType dtype;
-extern const nn::Tensor loaded;
-extern absl::Status status;
-}  // namespace staged_copy_h
-
 namespace roster_h {
 extern const std::vector<Member> members;
 }
@@ -243,44 +171,10 @@ absl::StatusOr<std::unique_ptr<RunningJob>> StartClusterJob(
     const JobSpec& spec, JobObserver* observer);
 }  // namespace running_job_h
 
-namespace loss_check_h {
-extern const StepChecks checks;
-}
-
-namespace loss_scaler_h {
-extern nn::Kernels& kernels;
-extern const LossScaler::Options options;
-extern const nn::StepScalars values;
-extern nn::Tensor scalars;
-extern nn::BackwardPass backward;
-extern const nn::Tensor loss;
-}  // namespace loss_scaler_h
-
-namespace update_counts_h {
-extern const Checkpoint checkpoint;
-extern const nn::ParameterArena arena;
-extern const double updates;
-extern nn::Optimizer* optimizer;
-extern const nn::Tensor scalars;
-extern const std::set<std::string> left_out;
-extern nn::Kernels& kernels;
-extern CheckpointShard shard;
-}  // namespace update_counts_h
-
-namespace loss_reader_h {
-extern const StepChecks checks;
-extern nn::Kernels& kernels;
-}  // namespace loss_reader_h
-
 namespace dtype_choice_h {
 std::unique_ptr<nn::Module> MakeMyModel(nn::DType dtype);
 std::unique_ptr<nn::Optimizer> MakeMyOptimizer(nn::DType dtype);
 }  // namespace dtype_choice_h
-
-namespace memory_holders_h {
-extern nn::Kernels& kernels;
-extern const Chunk& chunk;
-}  // namespace memory_holders_h
 
 namespace predict_h {
 using nn::DType;
@@ -330,18 +224,6 @@ extern Transfer transfer;
 namespace status_error_h {
 extern const caf::error error;
 }
-
-namespace step_loss_h {
-extern nn::Kernels& kernels;
-extern const Chunk& chunk;
-extern const StepLoss::Options options;
-void Update(const nn::Tensor& scalars);
-}  // namespace step_loss_h
-
-namespace step_trace_h {
-extern const pipeline::Action reduction;
-void Run(const pipeline::Action& action);
-}  // namespace step_trace_h
 
 namespace drive_calls_h {
 extern const CommActor strand;

@@ -1,0 +1,91 @@
+// The tensors of a chunk that a checkpoint has: parameters and optimizer
+// states, which live in arenas, and buffers. Copies them into a shard, and
+// reads them from a checkpoint or a file of weights.
+//
+//   SavedTensors saved({{arena, optimizer, &counts}}, buffers, copies,
+//                      kernels);
+//   TROUPE_RETURN_IF_ERROR(saved.ReadWeights(weights));
+//   TROUPE_RETURN_IF_ERROR(saved.CopyInto(scalars, shard));
+//   TROUPE_RETURN_IF_ERROR(saved.Restore(checkpoint, /*updates=*/100,
+//                                        /*allow_missing=*/false));
+//
+// It owns nothing: all that it is given outlives it. Tensors of a device pass
+// through host memory.
+//
+// Threads: one at a time.
+
+#ifndef ACTORS_CHUNKS_SAVED_TENSORS_H_
+#define ACTORS_CHUNKS_SAVED_TENSORS_H_
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/chunks/update_counts.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/autograd/buffer.h"
+#include "nn/kernels/kernels.h"
+#include "nn/optim/optimizer.h"
+#include "nn/serialize/weight_file.h"
+
+namespace troupe::actors {
+
+class SavedTensors {
+ public:
+  // The parameters of one dtype.
+  struct Part {
+    nn::ParameterArena* arena = nullptr;
+    nn::Optimizer* optimizer = nullptr;  // null: none is attached
+    UpdateCounts* counts = nullptr;      // saved if Optimizer::CountsUpdates()
+  };
+
+  // `copies`: names of the parameters that an earlier stage saves.
+  SavedTensors(std::vector<Part> parts, absl::Span<nn::Buffer* const> buffers,
+               const std::set<std::string>& copies, nn::Kernels& kernels)
+      : parts_(std::move(parts)),
+        buffers_(buffers),
+        copies_(copies),
+        kernels_(kernels) {}
+
+  // Reads the parameters and buffers that the file has; the others keep their
+  // values. Errors: those of nn::WeightFile::Read().
+  absl::Status ReadWeights(const nn::WeightFile& weights);
+  // Reads master values and averages of 16-bit parameters, which otherwise
+  // begin as the rounded values.
+  absl::Status ReadWideCopies(const nn::WeightFile& weights,
+                              const nn::ParameterArena& arena);
+
+  // Does the same as ChunkParameters::CopyInto().
+  absl::Status CopyInto(const nn::Tensor& scalars,
+                        CheckpointShard& shard) const;
+  // Does the same as ChunkParameters::Restore(). `allow_missing`: whether a
+  // tensor that the checkpoint lacks keeps its value.
+  absl::Status Restore(const Checkpoint& checkpoint, double updates,
+                       bool allow_missing);
+
+ private:
+  // Calls read(host) with `tensor`, or with host memory for it that is then
+  // copied to `tensor`.
+  template <typename Read>
+  absl::Status Fill(const nn::Tensor& tensor, const Read& read);
+  // Calls each(name, tensor, of_optimizer) for all saved tensors, until a call
+  // fails. Names are those of `saved`, unless it is null.
+  template <typename Each>
+  absl::Status ForEachSaved(const Checkpoint* saved, const Each& each) const;
+  // Restores the optimizers' states, or all other tensors.
+  absl::Status RestoreTensors(const Checkpoint& checkpoint, bool states,
+                              bool allow_missing);
+
+  const std::vector<Part> parts_;
+  const absl::Span<nn::Buffer* const> buffers_;
+  const std::set<std::string>& copies_;
+  nn::Kernels& kernels_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHUNKS_SAVED_TENSORS_H_
