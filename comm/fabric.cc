@@ -167,10 +167,6 @@ class Fabric::Impl {
     }
     auto state = std::make_shared<internal::SpanningState>(
         board_, courier_, number, std::move(options));
-    state->messages().SetGroup(
-        state, [weak = std::weak_ptr(state)](const absl::Status& why) {
-          if (const auto state = weak.lock()) state->BeginAbort(why);
-        });
     board_->Add(number, state);
     states_.push_back(state);
     if (const absl::Status over = parcels_->status(); !over.ok()) {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/field_error.h"
-#include "comm/spanning/spanning_state.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -175,21 +174,20 @@ void SpanningMessages::CopyAfter(const Delivery& delivery) {
     met_.emplace(id, delivery);
   }
   delivery.offer.after.OnReady([weak = self_, id](const absl::Status& after) {
-    const auto group = weak.lock();
-    if (group == nullptr || !after.ok()) return;  // Close() ends both
-    SpanningMessages& messages = group->messages();
+    const auto self = weak.lock();
+    if (self == nullptr || !after.ok()) return;  // Close() ends both
     Delivery met;
     {
-      absl::MutexLock lock(&messages.mutex_);
-      const auto found = messages.met_.find(id);
-      if (found == messages.met_.end()) return;
+      absl::MutexLock lock(&self->mutex_);
+      const auto found = self->met_.find(id);
+      if (found == self->met_.end()) return;
       met = std::move(found->second);
-      messages.met_.erase(found);
+      self->met_.erase(found);
       // Copied under the lock: the caller of Close() may release the memory.
       met.Copy();
     }
     // The events' callbacks may drive the fabric: not from within a link.
-    messages.board_.Post([met] {
+    self->board_.Post([met] {
       met.receive.done.Complete(absl::OkStatus());
       met.offer.done.Complete(absl::OkStatus());
     });

@@ -32,8 +32,6 @@
 
 namespace troupe::comm::internal {
 
-class SpanningState;
-
 class SpanningMessages {
  public:
   // Ends the group; not called under a lock of this class.
@@ -41,10 +39,10 @@ class SpanningMessages {
 
   SpanningMessages(Switchboard* board, std::shared_ptr<Courier> courier,
                    std::uint32_t group, const GroupLayout* layout);
-  // Sets the group whose messages these are, and the function that ends it;
-  // called before anything else.
-  void SetGroup(std::weak_ptr<SpanningState> group, Fail fail) {
-    self_ = std::move(group);
+  // Sets the pointer that keeps this object alive, and the function that ends
+  // the group; called before anything else.
+  void SetOwner(std::weak_ptr<SpanningMessages> self, Fail fail) {
+    self_ = std::move(self);
     fail_ = std::move(fail);
   }
 
@@ -86,7 +84,7 @@ class SpanningMessages {
   const GroupLayout& layout_;
   const std::unique_ptr<Mailbox[]> mailboxes_;        // index: place
   const std::unique_ptr<PendingMessages[]> pending_;  // index: place
-  std::weak_ptr<SpanningState> self_;
+  std::weak_ptr<SpanningMessages> self_;
   Fail fail_;
   nn::CachingAllocator allocator_;
   // Matched messages between two ranks here that wait for the send's `after`.

@@ -26,8 +26,7 @@ class SpanningCommunicator final : public Communicator {
                               Event after) override {
     TROUPE_RETURN_IF_ERROR(Check(collective));
     const Event event = Event::Make();
-    TROUPE_ASSIGN_OR_RETURN(SpanningState::OpPtr op,
-                            state_->Join(place_, collective, event));
+    TROUPE_ASSIGN_OR_RETURN(OpPtr op, state_->Join(place_, collective, event));
     state_->SetSince(place_, op);
     if (after.ready()) {
       state_->Arm(place_, op, after.status());
@@ -44,7 +43,7 @@ class SpanningCommunicator final : public Communicator {
                          absl::Duration timeout) override {
     TROUPE_RETURN_IF_ERROR(Check(collective));
     const Switchboard::Driver driver(state_->board());
-    TROUPE_ASSIGN_OR_RETURN(SpanningState::OpPtr op,
+    TROUPE_ASSIGN_OR_RETURN(OpPtr op,
                             state_->Join(place_, collective, Event()));
     state_->Arm(place_, op, absl::OkStatus());
     Waiter waiter(timeout, &spins_);

@@ -139,32 +139,14 @@ bool Switchboard::BorrowedHolds(int peer) {
   return holds;
 }
 
-void Switchboard::Post(Task task) {
-  {
-    absl::MutexLock lock(&task_mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  tasks_waiting_.fetch_add(1);
+void Switchboard::Post(TaskQueue::Task task) {
+  tasks_.Add(std::move(task));
   if (alarm_ && !driven()) alarm_();
-}
-
-bool Switchboard::RunTask() {
-  if (!has_tasks()) return false;
-  Task task;
-  {
-    absl::MutexLock lock(&task_mutex_);
-    if (tasks_.empty()) return false;
-    task = std::move(tasks_.front());
-    tasks_.pop_front();
-  }
-  tasks_waiting_.fetch_sub(1);
-  task();
-  return true;
 }
 
 bool Switchboard::Progress() {
   // Tasks run after the links have ended too: events must still be completed.
-  bool worked = RunTask();
+  bool worked = tasks_.RunNext();
   if (!Enter()) return worked;
   for (int peer = 0; peer < processes(); ++peer) {
     Link* const link = options_.links[peer].get();
@@ -194,7 +176,7 @@ void Switchboard::ShutDown() {
     options_.links[peer].reset();
     OnLost(peer, absl::CancelledError("this process ended its links"));
   }
-  while (RunTask()) {
+  while (tasks_.RunNext()) {
   }
   // Breaks the cycle: endpoints refer to this board, as it does to them.
   absl::flat_hash_map<std::uint32_t, Entry> entries;

@@ -35,6 +35,7 @@
 #include "comm/fabric.h"
 #include "comm/link.h"
 #include "comm/spanning/staging.h"
+#include "comm/spanning/task_queue.h"
 #include "comm/spanning/wire.h"
 
 namespace troupe::comm::internal {
@@ -56,8 +57,6 @@ class Endpoint {
 
 class Switchboard final : public FrameSink {
  public:
-  using Task = std::function<void()>;
-
   explicit Switchboard(FabricOptions options);
   ~Switchboard() override;
 
@@ -88,7 +87,7 @@ class Switchboard final : public FrameSink {
   void CountByReference() { by_reference_.fetch_add(1); }
   std::int64_t by_reference() const { return by_reference_.load(); }
   // Runs `task` in a thread that calls Progress().
-  void Post(Task task);
+  void Post(TaskQueue::Task task);
   bool Progress();
   // Ends the link to `peer`, which broke a rule or holds memory too long.
   void Close(int peer, const absl::Status& why);
@@ -118,7 +117,7 @@ class Switchboard final : public FrameSink {
   // Sets the callback for work for Progress() that poll(2) on the links does
   // not show; called from any thread. Set once, before the board is used.
   void SetAlarm(std::function<void()> alarm) { alarm_ = std::move(alarm); }
-  bool has_tasks() const { return tasks_waiting_.load() > 0; }
+  bool has_tasks() const { return !tasks_.empty(); }
   const std::vector<std::unique_ptr<Link>>& links() const {
     return options_.links;
   }
@@ -150,7 +149,6 @@ class Switchboard final : public FrameSink {
   void TakeBackGone() ABSL_LOCKS_EXCLUDED(gone_mutex_);
   bool Enter();
   void Leave() { inside_.fetch_sub(1); }
-  bool RunTask();
   std::shared_ptr<Endpoint> Find(std::uint32_t group) const;
   absl::Status Hold(int peer, const Frame& frame, const char* payload,
                     std::shared_ptr<Endpoint>* endpoint);
@@ -164,9 +162,7 @@ class Switchboard final : public FrameSink {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::uint32_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
 
-  absl::Mutex task_mutex_;
-  std::deque<Task> tasks_ ABSL_GUARDED_BY(task_mutex_);
-  std::atomic<int> tasks_waiting_{0};
+  TaskQueue tasks_;
 
   absl::Mutex gone_mutex_;
   // Position in the shared memory's list of removed ranges up to which links

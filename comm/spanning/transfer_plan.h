@@ -83,6 +83,14 @@ class TransferPlan {
   // Returns whether `from` sends its parts, or the value, of piece i to `to` in
   // the first step.
   bool SendsParts(int i, int from, int to) const;
+  // Returns whether it sends them in frames of their own, not in its note.
+  bool SendsFrames(int i, int from, int to) const {
+    return SendsParts(i, from, to) && !eager(from, to);
+  }
+  // Returns whether these are parts of a tree, so that `to` buffers them.
+  bool BuffersParts(int i, int from, int to) const {
+    return block_of(i).source == kTree && SendsFrames(i, from, to);
+  }
   // Returns whether `from` sends the value to `to` in the second step.
   bool Forwards(int i, int from, int to) const;
   // Returns the member that sends the value of piece i to `member`; -1: none.
