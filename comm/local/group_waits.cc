@@ -1,44 +1,24 @@
-// Reports what ranks wait for, and since when: for errors, and for the
-// detection of ranks that wait for each other.
+#include "comm/local/group_waits.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "comm/local/group_state.h"
+#include "comm/signature.h"
 
 namespace troupe::comm::internal {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-}  // namespace
 
 std::string RankText(const std::vector<int>& ranks) {
   return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
                       absl::StrJoin(ranks, ", "));
 }
 
-void GroupState::SetSince(int rank, std::uint64_t seq) {
-  Since& since = this->since(seq, rank);
-  // The order makes a reader see a time of this collective, or none.
-  since.joined.store(0, std::memory_order_relaxed);
-  since.ticks.store(Clock::now().time_since_epoch().count(),
-                    std::memory_order_release);
-  since.joined.store(seq + 1, std::memory_order_release);
-}
-
-std::vector<Waiting> GroupState::Waits(int rank) const {
-  return phase_.load() == Phase::kAborted ? waits_at_abort_[rank]
-                                          : WaitsNow(rank);
-}
-
-std::vector<Waiting> GroupState::WaitsNow(int rank) const {
+std::vector<Waiting> WaitsOf(const OperationRing& ring,
+                             const Messages& messages, int rank) {
   std::vector<Waiting> waits;
-  for (std::uint64_t i = 0; i < in_flight_max_; ++i) {
-    const Slot& slot = slots(i)[rank];
+  for (std::uint64_t i = 0; i < ring.in_flight_max(); ++i) {
+    const OperationRing::Slot& slot = ring.slots(i)[rank];
     const std::uint64_t stage = slot.stage.load(std::memory_order_acquire);
     if (stage == 0) continue;
     const std::uint64_t seq = stage / 2 - 1;
@@ -47,42 +27,36 @@ std::vector<Waiting> GroupState::WaitsNow(int rank) const {
     wait.what =
         absl::StrCat(started.ToString(), ", collective ", seq, " of the group");
     wait.collective = static_cast<std::int64_t>(seq);
-    for (int r = 0; r < size_; ++r) {
-      const std::uint64_t theirs = slots(seq)[r].stage.load();
+    for (int r = 0; r < ring.size(); ++r) {
+      const std::uint64_t theirs = ring.slots(seq)[r].stage.load();
       if (r != rank && theirs < 2 * (seq + 1) + 1) wait.ranks.push_back(r);
     }
-    const Since& since = this->since(seq, rank);
-    wait.since = Clock::now();
-    if (since.joined.load(std::memory_order_acquire) == seq + 1) {
-      wait.since = Clock::time_point(Clock::duration(since.ticks.load()));
-    }
+    wait.since = ring.Since(rank, seq);
     // The slot may be that of a later collective by now.
-    if (finished(seq) || slot.stage.load() / 2 != seq + 1) continue;
+    if (ring.finished(seq) || slot.stage.load() / 2 != seq + 1) continue;
     waits.push_back(std::move(wait));
   }
   std::sort(waits.begin(), waits.end(), [](const Waiting& a, const Waiting& b) {
     return a.collective < b.collective;
   });
-  for (Waiting& wait : messages_.pending(rank).Waits(rank, size_)) {
+  for (Waiting& wait : messages.pending(rank).Waits(rank, ring.size())) {
     waits.push_back(std::move(wait));
   }
   return waits;
 }
 
-std::string GroupState::DescribeWait(int rank, std::uint64_t seq) const {
-  const Slot* const all = slots(seq);
+std::string DescribeWait(const OperationRing& ring, int rank,
+                         std::uint64_t seq) {
   std::vector<int> absent;
   std::vector<int> unarmed;
-  for (int r = 0; r < size_; ++r) {
-    const std::uint64_t stage = all[r].stage.load(std::memory_order_acquire);
-    if (stage / 2 != seq + 1) {
-      absent.push_back(r);
-    } else if (stage % 2 == 0) {
-      unarmed.push_back(r);
-    }
+  for (int r = 0; r < ring.size(); ++r) {
+    const OperationRing::Stage stage = ring.StageOf(seq, r);
+    if (stage == OperationRing::Stage::kAbsent) absent.push_back(r);
+    if (stage == OperationRing::Stage::kJoined) unarmed.push_back(r);
   }
-  std::string text = absl::StrCat(Unpack(all[rank].signature.load()).ToString(),
-                                  ", collective ", seq, " of the group:");
+  const Collective started = Unpack(ring.slots(seq)[rank].signature.load());
+  std::string text =
+      absl::StrCat(started.ToString(), ", collective ", seq, " of the group:");
   if (!absent.empty()) {
     absl::StrAppend(&text, " not started by ", RankText(absent));
   }

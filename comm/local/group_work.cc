@@ -1,16 +1,4 @@
-// Processes a chunk: reads the ranks' inputs, computes, and writes their
-// ranges.
-//
-// Chunks run in any order, in any threads, concurrently. So none may write what
-// another one reads. A chunk writes elements of `range`; a range that is no
-// rank's input is safe. For collectives in place:
-// - all_reduce, reduce: input and range are the same elements of the same tree.
-//   Only their own chunk reads them, before it writes them (ReduceTree).
-// - reduce_scatter: rank r's range is block r of its input. Only the chunks of
-//   block r read it, and each element only the chunk that writes it.
-// - broadcast, gather, all_gather, scatter: the rank's own block, from itself
-//   to itself. No other chunk writes there, and that copy is left out.
-// - all_to_all: there is no form in place.
+#include "comm/local/group_work.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +10,9 @@
 #include "base/check.h"
 #include "base/exception_text.h"
 #include "comm/collective_kinds.h"
-#include "comm/local/group_state.h"
+#include "comm/local/agreement.h"
+#include "comm/local/local_group.h"
+#include "comm/signature.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -53,43 +43,35 @@ EvenFlow FlowOf(std::uint64_t signature, int ranks) {
                   ranks);
 }
 
-// Returns the prefix sums of `counts`, from 0: one entry more than counts.
-std::vector<std::int64_t> Sums(const std::vector<std::int64_t>& counts) {
-  std::vector<std::int64_t> sums = {0};
-  for (std::int64_t count : counts) sums.push_back(sums.back() + count);
-  return sums;
-}
-
 }  // namespace
 
-GroupState::PairCounts::PairCounts(const Collective& collective)
-    : sent(collective.send_counts),
-      expected(collective.recv_counts),
-      sent_at(Sums(sent)),
-      expected_at(Sums(expected)) {}
+GroupWork::GroupWork(const OperationRing* ring, std::size_t chunk_bytes)
+    : ring_(*ring),
+      size_(ring->size()),
+      chunk_bytes_(chunk_bytes),
+      scratch_(new Scratch[ring->size()]) {}
 
-Cut GroupState::CutOf(std::uint64_t seq, int rank,
-                      std::uint64_t signature) const {
+Cut GroupWork::CutOf(std::uint64_t seq, int rank,
+                     std::uint64_t signature) const {
   const std::size_t element_bytes = nn::SizeOf(DTypeOf(signature));
   if (ByCounts(signature)) {
     // The share of a rank is all that it sends.
-    return Cut(counts(seq, rank).sent_at.back(), element_bytes, /*ranks=*/1,
-               chunk_bytes_);
+    return Cut(ring_.counts(seq, rank).sent_at.back(), element_bytes,
+               /*ranks=*/1, chunk_bytes_);
   }
   // A single rank has nothing to reduce; it may have something to update or to
   // copy.
   if (size_ == 1 && !RuleOf(KindOf(signature)).updates &&
-      slots(seq)[rank].input == slots(seq)[rank].range) {
+      ring_.slots(seq)[rank].input == ring_.slots(seq)[rank].range) {
     return Cut();
   }
   const EvenFlow flow = FlowOf(signature, size_);
   return Cut(flow.blocks() * flow.count(), element_bytes, size_, chunk_bytes_);
 }
 
-absl::Status GroupState::Compute(int rank, std::uint64_t seq, const Cut& cut,
-                                 int share, std::uint64_t chunk) {
-  const std::uint64_t signature =
-      slots(seq)[rank].signature.load(std::memory_order_relaxed);
+absl::Status GroupWork::Compute(int rank, std::uint64_t seq, const Cut& cut,
+                                int share, std::uint64_t chunk) {
+  const std::uint64_t signature = ring_.signature(seq, rank);
   if (ByCounts(signature)) {
     return CopyByCounts(seq, share, cut.ElementBegin(chunk),
                         cut.ElementEnd(chunk));
@@ -119,16 +101,16 @@ absl::Status GroupState::Compute(int rank, std::uint64_t seq, const Cut& cut,
   return absl::OkStatus();
 }
 
-void GroupState::Gather(std::uint64_t seq, std::size_t offset, bool update,
-                        const void** sources) const {
-  const Slot* const all = slots(seq);
+void GroupWork::Gather(std::uint64_t seq, std::size_t offset, bool update,
+                       const void** sources) const {
+  const OperationRing::Slot* const all = ring_.slots(seq);
   for (int r = 0; r < size_; ++r) {
     sources[r] = (update ? all[r].range : all[r].input) + offset;
   }
 }
 
-void GroupState::Reduce(std::uint64_t seq, const Piece& piece) const {
-  const Slot* const all = slots(seq);
+void GroupWork::Reduce(std::uint64_t seq, const Piece& piece) const {
+  const OperationRing::Slot* const all = ring_.slots(seq);
   const Block& block = piece.block;
   const std::size_t element_bytes = nn::SizeOf(piece.reduction.dtype);
   const std::size_t from_at = block.from_at * element_bytes;
@@ -149,8 +131,8 @@ void GroupState::Reduce(std::uint64_t seq, const Piece& piece) const {
              static_cast<std::size_t>(block.count));
 }
 
-void GroupState::Copy(std::uint64_t seq, const Piece& piece) const {
-  const Slot* const all = slots(seq);
+void GroupWork::Copy(std::uint64_t seq, const Piece& piece) const {
+  const OperationRing::Slot* const all = ring_.slots(seq);
   const Block& block = piece.block;
   const std::size_t element_bytes = nn::SizeOf(piece.reduction.dtype);
   const char* const from =
@@ -163,18 +145,17 @@ void GroupState::Copy(std::uint64_t seq, const Piece& piece) const {
   }
 }
 
-absl::Status GroupState::CopyByCounts(std::uint64_t seq, int from,
-                                      std::int64_t begin,
-                                      std::int64_t end) const {
-  const PairCounts& mine = counts(seq, from);
+absl::Status GroupWork::CopyByCounts(std::uint64_t seq, int from,
+                                     std::int64_t begin,
+                                     std::int64_t end) const {
+  const OperationRing::PairCounts& mine = ring_.counts(seq, from);
   Piece piece;
-  piece.reduction.dtype =
-      DTypeOf(slots(seq)[from].signature.load(std::memory_order_relaxed));
+  piece.reduction.dtype = DTypeOf(ring_.signature(seq, from));
   for (int to = 0; to < size_; ++to) {
     const std::int64_t first = std::max(begin, mine.sent_at[to]);
     const std::int64_t last = std::min(end, mine.sent_at[to + 1]);
     if (first >= last) continue;
-    const PairCounts& theirs = counts(seq, to);
+    const OperationRing::PairCounts& theirs = ring_.counts(seq, to);
     // Arm() checks this as well, but perhaps later.
     if (mine.sent[to] != theirs.expected[from]) {
       return Differs(
@@ -188,13 +169,13 @@ absl::Status GroupState::CopyByCounts(std::uint64_t seq, int from,
   return absl::OkStatus();
 }
 
-absl::Status GroupState::UpdateReplicas(int rank, std::uint64_t seq,
-                                        const Piece& piece) {
-  const Slot* const all = slots(seq);
+absl::Status GroupWork::UpdateReplicas(int rank, std::uint64_t seq,
+                                       const Piece& piece) {
+  const OperationRing::Slot* const all = ring_.slots(seq);
   const nn::DType dtype = piece.reduction.dtype;
   const std::int64_t begin = piece.block.from_at;
   const std::int64_t count = piece.block.count;
-  nn::Tensor& scratch = ranks_[rank].sum;
+  nn::Tensor& scratch = scratch_[rank].sum;
   if (!scratch.defined() || scratch.dtype() != dtype ||
       scratch.numel() < count) {
     TROUPE_ASSIGN_OR_RETURN(scratch,
@@ -225,8 +206,8 @@ absl::Status GroupState::UpdateReplicas(int rank, std::uint64_t seq,
   return absl::OkStatus();
 }
 
-absl::Status GroupState::CompareReplicas(int rank, std::uint64_t seq) const {
-  const Slot* const all = slots(seq);
+absl::Status GroupWork::CompareReplicas(int rank, std::uint64_t seq) const {
+  const OperationRing::Slot* const all = ring_.slots(seq);
   const absl::Span<const nn::Tensor> mine = all[rank].update->replicas();
   for (int r = 0; r < size_; ++r) {
     const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();

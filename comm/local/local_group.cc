@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "comm/local/group_state.h"
 #include "comm/local/waiter.h"
+#include "comm/signature.h"
 
 namespace troupe::comm {
 namespace {
