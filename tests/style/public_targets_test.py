@@ -45,6 +45,18 @@ def header(path, include=""):
     return text.replace("int Add", include + "int Add", 1)
 
 
+def archive(name, deps):
+    """The files of a tree with one of the libraries of tools/package."""
+    return {
+        "tools/README.md": "",
+        "tools/lib/static_archive.bzl":
+            "static_archive = rule(implementation = None)\n",
+        "tools/lib/BUILD":
+            'load("//tools/lib:static_archive.bzl", "static_archive")\n'
+            'static_archive(name = "%s", deps = [%s])\n' % (name, deps),
+    }
+
+
 class PublicTargetsTest(unittest.TestCase):
 
     def expect(self, files, *report):
@@ -78,30 +90,23 @@ class PublicTargetsTest(unittest.TestCase):
                     "docs/using.md:5: //nn:add is not public; take it from the "
                     "list")
 
-    def test_archive_has_what_is_listed(self):
-        archive = ('load("//tools/lib:static_archive.bzl", "static_archive")\n'
-                   'static_archive(name = "troupe", deps = %s)\n')
-        rule = "static_archive = rule(implementation = None)\n"
-        files = {"tools/README.md": "",
-                 "tools/lib/static_archive.bzl": rule,
-                 "tools/lib/BUILD": archive % '["//nn:add"]'}
-        self.expect(files)
-        self.expect({**files, "tools/lib/BUILD": archive % "[]"},
-                    "tools/lib/BUILD:2: deps of //tools/lib:troupe: add "
-                    "//nn:add, which docs/using.md lists")
-        self.expect({**files,
-                     "tools/lib/BUILD": archive % '["//nn:add", "//nn:b"]'},
+    def test_archives_have_what_is_listed(self):
+        self.expect(archive("troupe_core", '"//nn:add"'))
+        self.expect(archive("troupe", ""))
+        lists = "; it has what docs/using.md lists of "
+        self.expect(archive("troupe_core", ""),
+                    "tools/lib/BUILD:2: deps of //tools/lib:troupe_core: add "
+                    "//nn:add" + lists + "base, comm, data, nn, pipeline")
+        self.expect(archive("troupe_core", '"//nn:add", "//nn:b"'),
+                    "tools/lib/BUILD:2: deps of //tools/lib:troupe_core: drop "
+                    "//nn:b" + lists + "base, comm, data, nn, pipeline")
+        self.expect(archive("troupe", '"//nn:add"'),
                     "tools/lib/BUILD:2: deps of //tools/lib:troupe: drop "
-                    "//nn:b, which docs/using.md does not list")
+                    "//nn:add" + lists + "actors, troupe")
 
     def test_archive_has_no_code_for_gpus(self):
         self.expect({
-            "tools/README.md": "",
-            "tools/lib/static_archive.bzl":
-                "static_archive = rule(implementation = None)\n",
-            "tools/lib/BUILD":
-                'load("//tools/lib:static_archive.bzl", "static_archive")\n'
-                'static_archive(name = "troupe", deps = ["//nn:add"])\n',
+            **archive("troupe_core", '"//nn:add"'),
             "nn/kernels/cuda/BUILD":
                 'cc_library(name = "cuda", visibility = %s)\n' % PUBLIC,
             PAGE: TREE[PAGE] + "| GPUs | `@troupe//nn/kernels/cuda` |\n"})

@@ -1,20 +1,10 @@
 #!/bin/bash
 # The archive of tools/package: equal bytes twice; unpacked elsewhere it trains,
-# needs no library beyond its own and those of every Debian, and the C++ example
-# and its tests compile against it with g++ and pkg-config alone.
+# needs no library beyond its own and those of every Debian, and the C++ examples
+# and their tests compile against it with g++ and pkg-config, or CMake, alone.
 set -euo pipefail
-die() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
+. tests/tools/package_lib.sh
 
-# Shared libraries in a bare Debian 12 (debootstrap --variant=minbase).
-readonly OF_DEBIAN='linux-vdso|ld-linux-x86-64|libc|libdl|libgcc_s|libm|libpthread|librt|libstdc\+\+|libz'
-
-make_package() {
-  python3 tools/lib/make_package.py --tree=. --built=. --out="$TEST_TMPDIR/$1"
-}
-readonly version=$(<VERSION)
 readonly archive=$(make_package one)
 cmp "$archive" "$(make_package two)" || die "equal sources, other bytes"
 [[ ${archive##*/} == "troupe-$version-linux-x86_64.tar.gz" ]] ||
@@ -37,19 +27,16 @@ alone bin/trainer train --config=examples/glyphs/glyphs.toml \
 grep -q '^test accuracy: ' out.txt || die "no accuracy: $(cat out.txt)"
 
 # What a program is linked to comes from the archive, or is in every Debian.
-only_known_libraries() {
-  local strange
-  strange=$(alone ldd "$1" | grep -vF " => $PWD/" |
-    grep -vE "^\s*(/lib64/)?($OF_DEBIAN)\.so" || true)
-  [[ -z $strange ]] || die "$1 needs what a bare Debian lacks: $strange"
-}
-only_known_libraries bin/trainer
+only_libraries_of "$PWD" bin/trainer
 for library in lib/*.so.*; do
   LD_LIBRARY_PATH=$PWD/lib ldd "$library" >/dev/null || die "$library"
 done
 
 # The library. Its headers include nothing that only this machine has.
-[[ $(alone pkg-config --modversion troupe) == "$version" ]] || die "pkg-config"
+for name in troupe troupe-core; do
+  [[ $(alone pkg-config --modversion "$name") == "$version" ]] ||
+    die "pkg-config $name"
+done
 (cd include/troupe && find . -name '*.h' -not -path './absl/*' \
   -printf '#include "%P"\n') >all.cc
 (($(wc -l <all.cc) > 80)) || die "headers are missing"
@@ -62,4 +49,41 @@ strange=$(tr -s ' \\' '\n' <needs.txt |
 alone make -s -C examples/outside train wide_and_deep_test
 examples/outside/wide_and_deep_test || die "the example's tests"
 alone examples/outside/train | grep -q '^test accuracy 0\.[89]' || die "train"
-only_known_libraries examples/outside/train
+only_libraries_of "$PWD" examples/outside/train
+
+# CMake, in a copy of the examples that is not beside the archive.
+has_cmake || exit 0
+readonly prefix=$PWD
+cp -r examples "$TEST_TMPDIR/apart"
+cd "$TEST_TMPDIR/apart"
+cmake_outside() {
+  cmake -S outside -B build -DCMAKE_PREFIX_PATH="$prefix" "$@" >cmake.log 2>&1
+}
+cmake_outside || die "$(<cmake.log)"
+cmake --build build >cmake.log 2>&1 || die "$(<cmake.log)"
+alone build/train | grep -q '^test accuracy 0\.[89]' || die "train of CMake"
+only_libraries_of "$prefix" build/train
+cmake_core "$prefix" 01_train_by_hand/train_by_hand.cc
+g++ -o core_program $(find core_build -name 'train_by_hand*.o') \
+  $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --libs troupe-core)
+is_core ./core_program
+
+# Errors say what to do.
+refused() {
+  local words=$1
+  shift
+  ! cmake_outside "$@" || die "accepted: $*"
+  # CMake breaks lines at spaces.
+  tr -s '\n ' ' ' <cmake.log | grep -qF "$words" || die "$(<cmake.log)"
+}
+refused 'remove that flag, or write -std=c++17' -DCMAKE_CXX_FLAGS=-std=c++14
+sed -i 's/Troupe 0.1 /Troupe 0.2 /' outside/CMakeLists.txt
+refused "version: $version" -DCMAKE_CXX_FLAGS=
+sed -i 's/Troupe 0.2 CONFIG REQUIRED/Troupe CONFIG REQUIRED COMPONENTS gpu/' \
+  outside/CMakeLists.txt
+refused 'no component gpu; write core'
+sed -i 's/ COMPONENTS gpu//' outside/CMakeLists.txt
+sed -i 's/libcaf_io\.so/libcaf_lost.so/' "$prefix"/lib/cmake/Troupe/*Config.cmake
+refused 'libcaf_lost.so.0.17.6 is neither in'
+mv "$prefix/lib/libtroupe.a" .
+refused 'lib/libtroupe.a is missing; unpack the whole archive'

@@ -2,6 +2,7 @@
 
     libraries = bundled_libraries(program)       # {name: path}
     names = needed_by(program)                   # its direct dependencies
+    name = soname_of("/usr/lib/x86_64-linux-gnu/libz.so")     # "libz.so.1"
     version = newest_symbol_version(program, "GLIBC")    # (2, 34)
 
 binutils reads the programs, and the compiler finds the libraries.
@@ -27,6 +28,11 @@ def output_of(*command):
 def needed_by(path):
     """Returns the names of the direct dependencies of a program or library."""
     return re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", path))
+
+
+def soname_of(path):
+    """Returns the name by which programs need a shared library."""
+    return re.findall(r"\(SONAME\).*\[(.*)\]", output_of("readelf", "-d", path))[0]
 
 
 def path_of(library):

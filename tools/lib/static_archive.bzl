@@ -3,43 +3,74 @@
     load("//tools/lib:static_archive.bzl", "static_archive")
 
     static_archive(
-        name = "troupe",                  # libtroupe.a, libtroupe.headers
-        deps = ["//actors:job", "//nn/ops"],
+        name = "troupe_core",
+        deps = ["//nn/ops"],
         system_archives = "libabsl_",     # of Debian's, those go in too
     )
 
-lib<name>.headers lists the headers of `deps`, a path on each line. They are
-among the target's runfiles.
+    static_archive(
+        name = "troupe",                  # linked before the other one
+        beside = ":troupe_core",          # leaves out what that archive has
+        deps = ["//actors:job"],
+        system_archives = "libabsl_",
+    )
+
+lib<name>.headers lists the headers of `deps`, lib<name>.libraries the system's
+libraries that they link besides ("-lz"), without those of `beside`; each has an
+entry on a line. The headers are among the target's runfiles.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
-def _linker_inputs(ctx):
-    return cc_common.merge_cc_infos(
+_Contents = provider(
+    doc = "What an archive has, for the one that is linked before it.",
+    fields = {
+        "libraries": "depset of the archives of which it was made",
+        "flags": "depset of the flags that its users link",
+    },
+)
+
+def _contents(ctx):
+    inputs = cc_common.merge_cc_infos(
         cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
     ).linking_context.linker_inputs.to_list()
+    return _Contents(
+        libraries = depset([
+            library.static_library or library.pic_static_library
+            for input in inputs
+            for library in input.libraries
+        ]),
+        flags = depset([
+            flag
+            for input in inputs
+            for flag in input.user_link_flags
+            if flag.startswith("-l")
+        ]),
+    )
 
-def _own_archives(inputs):
-    return [
-        library.static_library or library.pic_static_library
-        for input in inputs
-        for library in input.libraries
-    ]
+def _without(items, excluded):
+    found = {item: None for item in excluded.to_list()}
+    return [item for item in items.to_list() if item not in found]
 
-def _system_archives(inputs, prefix):
-    flags = [flag for input in inputs for flag in input.user_link_flags]
-    return depset([f[len("-l:"):] for f in flags if f.startswith("-l:" + prefix)])
+def _lines(words):
+    return "".join([word + "\n" for word in words])
 
 def _impl(ctx):
-    inputs = _linker_inputs(ctx)
-    own = _own_archives(inputs)
+    contents = _contents(ctx)
+    beside = _Contents(libraries = depset(), flags = depset())
+    if ctx.attr.beside:
+        beside = ctx.attr.beside[_Contents]
+    own = _without(contents.libraries, beside.libraries)
+    flags = _without(contents.flags, beside.flags)
+    system = "-l:" + ctx.attr.system_archives
+
     archive = ctx.actions.declare_file("lib%s.a" % ctx.label.name)
     cc_toolchain = find_cpp_toolchain(ctx)
     args = ctx.actions.args()
     args.add(archive)
     args.add_all(own)
     args.add("--")
-    args.add_all(_system_archives(inputs, ctx.attr.system_archives))
+    args.add_all([f[len("-l:"):] for f in flags if f.startswith(system)])
     ctx.actions.run(
         executable = ctx.executable._merge,
         arguments = [cc_toolchain.ar_executable, args],
@@ -54,12 +85,14 @@ def _impl(ctx):
         for dep in ctx.attr.deps
     ]).to_list()
     headers = ctx.actions.declare_file("lib%s.headers" % ctx.label.name)
+    ctx.actions.write(headers, _lines(sorted([h.short_path for h in public])))
+    libraries = ctx.actions.declare_file("lib%s.libraries" % ctx.label.name)
     ctx.actions.write(
-        headers,
-        "".join([path + "\n" for path in sorted([h.short_path for h in public])]),
+        libraries,
+        _lines([f for f in flags if not f.startswith(system)]),
     )
-    outputs = [archive, headers]
-    return [DefaultInfo(
+    outputs = [archive, headers, libraries]
+    return [contents, DefaultInfo(
         files = depset(outputs),
         runfiles = ctx.runfiles(files = outputs + public),
     )]
@@ -67,6 +100,7 @@ def _impl(ctx):
 static_archive = rule(
     implementation = _impl,
     attrs = {
+        "beside": attr.label(providers = [_Contents]),
         "deps": attr.label_list(providers = [CcInfo]),
         "system_archives": attr.string(mandatory = True),
         "_merge": attr.label(
