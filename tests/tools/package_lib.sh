@@ -52,6 +52,8 @@ if(TARGET Troupe::troupe)
 endif()
 add_executable(train_by_hand ${SOURCE})
 target_link_libraries(train_by_hand PRIVATE Troupe::core)
+# Links all that the target names, which else only a program that uses it has.
+target_link_options(train_by_hand PRIVATE LINKER:--no-as-needed)
 CMAKE
   cmake -S core -B core_build -DSOURCE="$PWD/$2" -DCMAKE_PREFIX_PATH="$1" \
     >core.log 2>&1 || die "$(<core.log)"

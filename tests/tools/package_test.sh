@@ -64,7 +64,7 @@ cmake --build build >cmake.log 2>&1 || die "$(<cmake.log)"
 alone build/train | grep -q '^test accuracy 0\.[89]' || die "train of CMake"
 only_libraries_of "$prefix" build/train
 cmake_core "$prefix" 01_train_by_hand/train_by_hand.cc
-g++ -o core_program $(find core_build -name 'train_by_hand*.o') \
+g++ -Wl,--no-as-needed -o core_program $(find core_build -name 'train_by_hand*.o') \
   $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --libs troupe-core)
 is_core ./core_program
 
@@ -85,5 +85,6 @@ refused 'no component gpu; write core'
 sed -i 's/ COMPONENTS gpu//' outside/CMakeLists.txt
 sed -i 's/libcaf_io\.so/libcaf_lost.so/' "$prefix"/lib/cmake/Troupe/*Config.cmake
 refused 'libcaf_lost.so.0.17.6 is neither in'
+cmake -S core -B core_build >core.log 2>&1 || die "$(<core.log)"
 mv "$prefix/lib/libtroupe.a" .
 refused 'lib/libtroupe.a is missing; unpack the whole archive'

@@ -66,7 +66,8 @@ class Package:
         return os.path.join(self._built, path)
 
     def add_library(self, layout, repair):
-        """Adds archives, headers, and what pkg-config and CMake say of them."""
+        """Adds archives, headers, and what pkg-config and CMake say of them.
+        Returns the names of the shared libraries that programs link besides."""
         lib = layout.root + layout.lib + "/"
         include = layout.root + layout.include + "/"
         libraries = {}
@@ -81,6 +82,7 @@ class Package:
         interface = Interface(self.version, layout, repair, libraries)
         for path, content in interface.files(self.of_tree).items():
             self.add(path, content)
+        return {file for files in libraries.values() for file in files}
 
     def _listed(self, archive, kind):
         path = self.built("tools/lib/" + archive.replace(".a", "." + kind))

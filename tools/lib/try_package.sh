@@ -1,7 +1,8 @@
 #!/bin/bash
-# Tries ./troupe_*.deb in a bare Debian 12, step by step, and prints each command:
-# apt installs it alone, and it trains; with g++, cmake and pkg-config installed
-# programs are built against it and run; apt removes it, and nothing of it is left.
+# Tries what tools/package makes, ./troupe-*.tar.gz and ./troupe_*.deb, in a bare
+# Debian 12, and prints each command: both train where nothing else is installed,
+# programs are built against both with g++, cmake and pkg-config alone and run, and
+# apt leaves nothing of the package when it removes it.
 #
 # Changes the system on which it runs: tools/bare_root --package starts it in a
 # root made for it.
@@ -14,44 +15,77 @@ step() {
   echo "\$ $*"
   eval "$*"
 }
-learned() { grep -q '^test accuracy 0\.[89]' out || die "it has not learned"; }
-install='DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0'
-examples=/usr/share/doc/troupe/examples
-deb=$(echo "$PWD"/troupe_*.deb)
-[[ -f $deb ]] || die "no package here, or several: $deb"
-cd "$(mktemp -d)"
+apt() {
+  echo "\$ apt-get $*"
+  DEBIAN_FRONTEND=noninteractive apt-get -y -qq -o Dpkg::Use-Pty=0 "$@" \
+    >apt.log 2>&1 || die "$(tail -n 20 apt.log)"
+}
+lacks() {
+  ! command -v "$@" || die "that is here already: this Debian is not bare"
+}
+learns() {
+  step "$1 | tee out"
+  grep -q '^test accuracy 0\.[89]' out || die "it has not learned"
+}
 
-step apt-get update -qq
-step "$install $deb >apt.log 2>&1" || die "$(tail -n 20 apt.log)"
-step dpkg --verify troupe
-step dpkg-query -W troupe
-step "dpkg -L troupe | sort >files"
-! command -v g++ cmake pkg-config || die "a compiler is here already: this Debian is not bare"
-step trainer --version
-step "trainer train --config=$examples/glyphs/glyphs.toml | tail -n 3"
-
-step "$install g++ cmake pkg-config >apt.log 2>&1" || die "$(tail -n 20 apt.log)"
-step cp -r $examples/outside $examples/01_train_by_hand .
-step cmake -S outside -B build
-step cmake --build build
-step "build/train | tee out"
-learned
-step "g++ \$(pkg-config --cflags troupe) outside/{train,wide_and_deep}.cc \
+# Builds and runs copies of the examples in a folder: builds FOLDER OPTION...,
+# where the options are CMake's.
+builds() {
+  local examples=$1
+  shift
+  step rm -rf outside 01_train_by_hand build
+  step cp -r "$examples"/{outside,01_train_by_hand} .
+  step cmake -S outside -B build "$@"
+  step cmake --build build
+  learns build/train
+  step "g++ \$(pkg-config --cflags troupe) outside/{train,wide_and_deep}.cc \
 -o train \$(pkg-config --libs troupe)"
-step "./train | tee out"
-learned
-step "g++ \$(pkg-config --cflags troupe-core) 01_train_by_hand/*.cc \
+  learns ./train
+  step "g++ \$(pkg-config --cflags troupe-core) 01_train_by_hand/*.cc \
 -o by_hand \$(pkg-config --libs troupe-core)"
-step "./by_hand | tail -n 1"
-step "ldd by_hand | sort"
-! ldd by_hand | grep -E 'libcaf|libssl|libcrypto|libprometheus' || die "not core"
+  step "./by_hand | tail -n 1"
+  step "ldd by_hand | sort"
+  ! ldd by_hand | grep -E 'libcaf|libssl|libcrypto|libboost' ||
+    die "Troupe::core needs libraries of the actors"
+}
 
-step "apt-get purge -y -qq -o Dpkg::Use-Pty=0 troupe >apt.log 2>&1" ||
-  die "$(tail -n 20 apt.log)"
-step "find / -xdev -iname '*troupe*' -not -path '/troupe*' \
--not -path '/proc/*' >left"
-while read -r path; do
-  [[ -d $path || ! -e $path ]] || echo "$path" >>left
-done <files
-[[ ! -s left ]] || die "apt has left $(<left)"
-echo "The Debian package works here, and nothing of it is left."
+# Removes the package, and what apt has installed for it.
+removes() {
+  local path
+  step "dpkg -L troupe | sort >files"
+  apt purge troupe
+  apt autoremove --purge
+  step "find / -xdev -iname '*troupe*' -not -path '/troupe*' -not -path '/proc/*' \
+-not -path '$PWD*' >left"
+  while read -r path; do
+    [[ -d $path || ! -e $path ]] || echo "$path" >>left
+  done <files
+  [[ ! -s left ]] || die "apt has left $(<left)"
+}
+
+archive=$(echo "$PWD"/troupe-*.tar.gz)
+deb=$(echo "$PWD"/troupe_*.deb)
+[[ -f $archive && -f $deb ]] || die "not one of each here: $archive $deb"
+cd "$(mktemp -d)"
+lacks g++ cmake pkg-config trainer
+! ldconfig -p | grep -E 'libcaf|libdnnl' || die "this Debian is not bare"
+
+step mkdir archive
+step tar -xf "$archive" -C archive --strip-components=1
+glyphs=examples/glyphs/glyphs.toml
+step "archive/bin/trainer train --config=archive/$glyphs | tail -n 3"
+apt update
+apt install "$deb"
+step dpkg --verify troupe
+step "dpkg-query -W troupe && trainer --version"
+step "trainer train --config=/usr/share/doc/troupe/$glyphs | tail -n 3"
+removes
+
+apt install g++ cmake pkg-config
+export PKG_CONFIG_PATH=$PWD/archive/lib/pkgconfig
+builds archive/examples -DCMAKE_PREFIX_PATH="$PWD/archive"
+unset PKG_CONFIG_PATH
+apt install "$deb"
+builds /usr/share/doc/troupe/examples
+removes
+echo "Archive and Debian package work here, and apt leaves nothing of the package."

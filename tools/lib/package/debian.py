@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from email.utils import formatdate
 
-from elf_needs import output_of
+from elf_needs import needed_by, output_of
 from package.interface import Layout
 
 _LAYOUT = Layout(root="usr/", lib="lib/x86_64-linux-gnu",
@@ -88,7 +88,13 @@ def fill(package, compiled_in, time):
                   "--remove-section=.note", "-o", stripped, trainer)
         with open(stripped, "rb") as content:
             package.add("usr/bin/trainer", content.read(), 0o755)
-    package.add_library(_LAYOUT, _REPAIR)
+    libraries = package.add_library(_LAYOUT, _REPAIR)
+    unknown = libraries - set(needed_by(trainer))
+    if unknown:
+        raise SystemExit(
+            "package/debian.py: programs link %s, which trainer does not, so that "
+            "Depends would lack its package; extend _dependencies()"
+            % ", ".join(sorted(unknown)))
     package.add_examples(_DOC)
     package.add_licences(_DOC + "licenses/", compiled_in)
     package.add(_DOC + "copyright", _COPYRIGHT.encode())
