@@ -4,20 +4,37 @@
 #define TESTS_USAGE_WORDS_TOOLS_GOLDEN_H_
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "base/file_system.h"
+#include "nn/autograd/context.h"
+#include "nn/autograd/var.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/sequential.h"
 #include "nn/optim/optimizer.h"
+#include "nn/serialize/safetensors.h"
 #include "nn/tensor/tensor.h"
+#include "tools/golden/expression_ops.h"
 #include "tools/golden/parity_case.h"
 
 namespace troupe::golden::usage {
 
 template <typename... Args>
 void Show(const Args&... what);
+
+namespace expression_h {
+extern const std::string text;
+extern const nn::SafetensorsFile inputs;
+extern const std::unique_ptr<nn::Kernels> kernels;
+}  // namespace expression_h
+
+namespace expression_ops_h {
+extern nn::Context& ctx;
+extern const nn::Var x;
+extern const ExpressionStep step;
+}  // namespace expression_ops_h
 
 namespace model_run_h {
 extern std::unique_ptr<nn::Sequential> model;
