@@ -13,6 +13,7 @@
 #include "pipeline/plan_groups.h"
 #include "troupe/hook_runner.h"
 #include "troupe/model.h"
+#include "troupe/profile/op_recorder.h"
 
 namespace troupe {
 
@@ -67,6 +68,7 @@ void ModelCore::MakeEngine(const Distribution& distribution,
   setup.exact_mean = distribution.exact_mean;
   setup.static_graph = distribution.static_graph;
   setup.delayed_buckets = pipeline::DelayedBuckets(plan, distribution.delayed);
+  setup.trace = &rank_.recorder();
   if (ranks.size() > 1) {
     for (const pipeline::PlanGroup& group : pipeline::GroupsOf(plan)) {
       std::vector<int> members;

@@ -12,6 +12,7 @@
 #include "nn/kernels/device_queues.h"
 #include "troupe/layer_axes.h"
 #include "troupe/model_core.h"
+#include "troupe/profile/op_recorder.h"
 
 namespace troupe {
 
@@ -22,6 +23,7 @@ Rank::Rank(actors::ProgramRank& strand, std::shared_ptr<nn::Kernels> kernels,
       seed_(seed),
       mesh_(mesh),
       context_(*kernels_, &tape_),
+      recorder_(std::make_unique<OpRecorder>(context_, *kernels_, number())),
       axes_(mesh.axis_count()) {
   context_.set_owner(this);
   nn::StepPosition position;

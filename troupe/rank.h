@@ -48,8 +48,9 @@ namespace troupe {
 using nn::DType;
 using nn::Shape;
 
-class LayerAxes;  // troupe/layer_axes.h
-class ModelCore;  // troupe/model_core.h
+class LayerAxes;   // troupe/layer_axes.h
+class ModelCore;   // troupe/model_core.h
+class OpRecorder;  // troupe/profile/op_recorder.h
 
 template <typename M>
 class Model;  // troupe/model.h
@@ -156,6 +157,9 @@ class Rank : public nn::ContextOwner {
     if (number() == 0) Write(absl::StrFormat(format, args...));
   }
 
+  // Records what the rank does, for a Profiler (troupe/profiler.h).
+  OpRecorder& recorder() { return *recorder_; }
+
   // For models (troupe/model.h): Var::Backward() is that of the models whose
   // parameters it uses.
   void AddModel(ModelCore* model) { models_.push_back(model); }
@@ -189,6 +193,7 @@ class Rank : public nn::ContextOwner {
   const pipeline::Mesh mesh_;
   nn::Tape tape_;
   nn::Context context_;
+  const std::unique_ptr<OpRecorder> recorder_;
   std::deque<Group> groups_;  // the first is the world
   Group* world_ = nullptr;
   std::vector<ModelCore*> models_;

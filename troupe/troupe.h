@@ -28,6 +28,7 @@
 #include "troupe/model.h"
 #include "troupe/optimizer.h"
 #include "troupe/plateau.h"
+#include "troupe/profiler.h"
 #include "troupe/program.h"
 #include "troupe/rank.h"
 #include "troupe/state.h"

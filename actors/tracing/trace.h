@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -70,6 +71,20 @@ struct TraceEvent {
 struct StampedEvent {
   TraceEvent event;
   double micros = 0;  // since the sink was made; from Take(): since 1970
+};
+
+// A part of a rank's work on its compute strand, written when it has ended: an
+// operator of a profile, or what a program has named.
+struct TraceSlice {
+  int rank = 0;
+  std::string category;  // "operator"
+  std::string name;      // "LinearForward"
+  double micros = 0;     // begin, as in StampedEvent
+  double duration = 0;   // microseconds
+  // Bytes of the rank's tensors at its end; below 0: not known.
+  std::int64_t bytes = -1;
+  // Texts that the viewer shows with it: {"module", "layer1.0.conv1"}.
+  std::vector<std::pair<std::string, std::string>> facts;
 };
 
 class TraceSink {

@@ -135,25 +135,37 @@ class Writer {
     if (const char* arrow = ArrowOf(event)) {
       AddArrow(stamped, arrow, thread);
     }
-    if (event.bytes >= 0) AddMemory(stamped);
+    AddMemory(event.rank, event.bytes, stamped.micros);
+  }
+
+  void Add(const TraceSlice& slice) {
+    TraceEvent at;
+    at.rank = slice.rank;
+    Json row = {
+        {"name", slice.name},   {"cat", slice.category}, {"ph", "X"},
+        {"pid", slice.rank},    {"tid", ThreadOf(at)},   {"ts", slice.micros},
+        {"dur", slice.duration}};
+    for (const auto& [what, text] : slice.facts) row["args"][what] = text;
+    rows_.push_back(std::move(row));
+    AddMemory(slice.rank, slice.bytes, slice.micros + slice.duration);
   }
 
   Json TakeRows() { return std::move(rows_); }
 
  private:
-  // Adds the counter "memory" if it has changed: its value holds until the next
-  // one.
-  void AddMemory(const StampedEvent& stamped) {
-    const TraceEvent& event = stamped.event;
-    const auto [last, is_first] = memory_.emplace(event.rank, event.bytes);
-    if (!is_first && last->second == event.bytes) return;
-    last->second = event.bytes;
+  // Adds the counter "memory" if its value is known and has changed: it holds
+  // until the next one.
+  void AddMemory(int rank, std::int64_t bytes, double micros) {
+    if (bytes < 0) return;
+    const auto [last, is_first] = memory_.emplace(rank, bytes);
+    if (!is_first && last->second == bytes) return;
+    last->second = bytes;
     rows_.push_back({{"name", "memory"},
                      {"cat", "memory"},
                      {"ph", "C"},
-                     {"pid", event.rank},
-                     {"ts", stamped.micros},
-                     {"args", {{"bytes", event.bytes}}}});
+                     {"pid", rank},
+                     {"ts", micros},
+                     {"args", {{"bytes", bytes}}}});
   }
 
   // Adds one point of an arrow. It binds to the slice that encloses it ("bp").
@@ -227,9 +239,20 @@ class Writer {
 }  // namespace
 
 std::string TraceJson(const std::vector<StampedEvent>& events,
-                      std::int64_t dropped) {
+                      std::int64_t dropped,
+                      const std::vector<TraceSlice>& slices) {
   Writer writer;
-  for (const StampedEvent& event : events) writer.Add(event);
+  // Both are in the order of time, so that the counter "memory" is, too.
+  auto slice = slices.begin();
+  for (const StampedEvent& event : events) {
+    for (; slice != slices.end() &&
+           slice->micros + slice->duration <= event.micros;
+         ++slice) {
+      writer.Add(*slice);
+    }
+    writer.Add(event);
+  }
+  for (; slice != slices.end(); ++slice) writer.Add(*slice);
   Json document = {{"traceEvents", writer.TakeRows()},
                    {"displayTimeUnit", "ms"},
                    {"otherData", {{"dropped_events", dropped}}}};

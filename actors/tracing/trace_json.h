@@ -25,10 +25,12 @@
 
 namespace troupe::actors {
 
-// Returns the JSON of `events`. `dropped`: number of events that the sink has
-// left out.
+// Returns the JSON of `events` and `slices`. `dropped`: number of events that
+// the sink has left out. Events are in the order of time, and slices in that of
+// their ends; slices of a rank lie in each other or apart.
 std::string TraceJson(const std::vector<StampedEvent>& events,
-                      std::int64_t dropped);
+                      std::int64_t dropped,
+                      const std::vector<TraceSlice>& slices = {});
 
 }  // namespace troupe::actors
 

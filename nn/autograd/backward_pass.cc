@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/field_error.h"
 #include "nn/autograd/segment.h"
@@ -78,7 +79,9 @@ bool BackwardPass::Enters(const Tape::Step& step) const {
 
 absl::StatusOr<bool> BackwardPass::Next() {
   TROUPE_RETURN_IF_ERROR(seeded_);
+  const absl::Cleanup ended = [this] { tape_.running_ = -1; };
   while (next_ >= 0) {
+    tape_.running_ = next_;
     Tape::Step& step = tape_.nodes_[next_];
     if (step.segment) {
       TROUPE_ASSIGN_OR_RETURN(const bool ran, AdvanceSegment(step));

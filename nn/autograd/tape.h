@@ -167,6 +167,9 @@ class Tape {
   void Reset();
 
   int num_nodes() const { return static_cast<int>(nodes_.size()); }
+  // Returns the number of the node whose backward runs now, in the order of
+  // recording, for profilers; -1 outside of one.
+  int running_node() const { return running_; }
   // Parameters whose completion the sink has not been notified of: before
   // backward, those that feed an op of this tape, in order of first use.
   std::vector<Parameter*> parameters() const;
@@ -223,6 +226,7 @@ class Tape {
   std::uint32_t serial_;
   std::vector<Value> values_;
   std::vector<Step> nodes_;
+  int running_ = -1;  // see running_node()
 };
 
 // Adds the gradients that Parameter::grad_per_use keeps apart, if there are

@@ -77,6 +77,14 @@ const Tensor* NumbersOf(const Other&) {
   return nullptr;
 }
 
+// Returns the tensor of any operand; null for any other argument.
+inline const Tensor* TensorOf(FixedIn t) { return &t.tensor; }
+inline const Tensor* TensorOf(FixedOut t) { return &t.tensor; }
+template <typename Other>
+const Tensor* TensorOf(const Other& argument) {
+  return NumbersOf(argument);
+}
+
 // Returns the common dtype: that of the first of these operands. An op has at
 // least one.
 template <typename... Args>
@@ -120,6 +128,11 @@ class Op<absl::Status(Args...)> {
   void BindFunction(Function function, void* state) {
     run_ = function;
     state_ = state;
+  }
+  // Makes the op call what `other` calls now, whose state outlives it.
+  void BindAs(const Op& other) {
+    run_ = other.run_;
+    state_ = other.state_;
   }
   template <typename State>
   State& state() const {

@@ -15,96 +15,37 @@ std::int64_t SteadyNanos() {
       .count();
 }
 
-// A kernel set without kernels, for the names of all ops.
-class Names final : public nn::Kernels {
- public:
-  Names() : Kernels(nn::Device()) {}
-  nn::Allocator& allocator() override { return allocator_; }
-  std::string Describe() const override { return "names"; }
-
- private:
-  nn::CachingAllocator allocator_;
-};
-
 }  // namespace
-
-class OpClock::TimedKernels final : public nn::Kernels {
- public:
-  TimedKernels(std::unique_ptr<nn::Kernels> inner, OpClock& clock)
-      : Kernels(inner->device()), inner_(std::move(inner)) {
-    std::size_t number = 0;
-    ForEachOp([&](auto op) {
-      Time(this->*op, (*inner_).*op, clock, clock.counters_[number++]);
-    });
-  }
-
-  nn::Allocator& allocator() override { return inner_->allocator(); }
-  nn::DeviceQueues* queues() override { return inner_->queues(); }
-  std::int64_t LinearGradientRows(nn::DType dtype, std::int64_t n,
-                                  std::int64_t k,
-                                  std::int64_t m) const override {
-    return inner_->LinearGradientRows(dtype, n, k, m);
-  }
-  std::string Describe() const override { return inner_->Describe(); }
-
- private:
-  template <typename ThisOp>
-  struct Timed {
-    const ThisOp* inner;
-    OpClock* clock;
-    Counter* counter;
-  };
-
-  template <typename... Args>
-  void Time(nn::Op<absl::Status(Args...)>& outer,
-            const nn::Op<absl::Status(Args...)>& inner, OpClock& clock,
-            Counter& counter) {
-    using ThisOp = nn::Op<absl::Status(Args...)>;
-    auto timed = std::make_shared<Timed<ThisOp>>(
-        Timed<ThisOp>{&inner, &clock, &counter});
-    outer.BindFunction(
-        [](const ThisOp& op, Args... args) -> absl::Status {
-          const auto& timed = op.template state<Timed<ThisOp>>();
-          const std::int64_t begin = timed.clock->now_();
-          absl::Status status = (*timed.inner)(args...);
-          timed.clock->Count(*timed.counter, begin);
-          return status;
-        },
-        timed.get());
-    timed_.push_back(std::move(timed));
-  }
-
-  const std::unique_ptr<nn::Kernels> inner_;
-  std::vector<std::shared_ptr<void>> timed_;
-};
 
 OpClock::OpClock() : OpClock(SteadyNanos) {}
 
 OpClock::OpClock(Now now) : now_(std::move(now)) {
-  const Names names;
-  nn::Kernels::ForEachOp([&](auto op) {
+  for (const char* name : nn::OpNames()) {
     counters_.emplace_back();
-    counters_.back().name = (names.*op).name();
-  });
+    counters_.back().name = name;
+  }
 }
-
-OpClock::~OpClock() = default;
 
 void OpClock::Attach(actors::JobSpec& spec) {
   spec.kernels =
       [this, plain = spec]() -> absl::StatusOr<std::unique_ptr<nn::Kernels>> {
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Kernels> kernels,
                             actors::OpenRankKernels(plain, /*local_rank=*/0));
-    return Wrap(std::move(kernels));
+    Watch(*kernels);
+    return kernels;
   };
 }
 
-std::unique_ptr<nn::Kernels> OpClock::Wrap(std::unique_ptr<nn::Kernels> inner) {
-  return std::make_unique<TimedKernels>(std::move(inner), *this);
+void OpClock::Watch(nn::Kernels& kernels) {
+  absl::MutexLock lock(&mutex_);
+  watched_.emplace_back(kernels, static_cast<nn::OpObserver&>(*this));
 }
 
-void OpClock::Count(Counter& counter, std::int64_t begin) {
+std::int64_t OpClock::BeginOp(const nn::OpCall& /*call*/) { return now_(); }
+
+void OpClock::EndOp(const nn::OpCall& call, std::int64_t begin) {
   if (!on_.load(std::memory_order_relaxed)) return;
+  Counter& counter = counters_[call.number];
   counter.nanos.fetch_add(now_() - begin, std::memory_order_relaxed);
   counter.calls.fetch_add(1, std::memory_order_relaxed);
 }

@@ -1,5 +1,4 @@
-// Profiles a job: wraps its kernels, and times each op. Other jobs are not
-// slowed down.
+// Profiles a job: times each op of its kernels. Other jobs are not slowed down.
 //
 //   OpClock clock;
 //   clock.Attach(spec);
@@ -23,16 +22,18 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "actors/spec/job_spec.h"
 #include "nn/kernels/kernels.h"
+#include "nn/kernels/op_observer.h"
 
 namespace troupe::tools {
 
-class OpClock {
+class OpClock : private nn::OpObserver {
  public:
   // Returns nanoseconds since some fixed time.
   using Now = std::function<std::int64_t()>;
@@ -45,14 +46,13 @@ class OpClock {
 
   OpClock();
   explicit OpClock(Now now);
-  ~OpClock();
   OpClock(const OpClock&) = delete;
   OpClock& operator=(const OpClock&) = delete;
 
   // Changes the job so that it opens its kernels through Wrap().
   void Attach(actors::JobSpec& spec);
-  // Returns a kernel set that times each op and passes it on to `inner`.
-  std::unique_ptr<nn::Kernels> Wrap(std::unique_ptr<nn::Kernels> inner);
+  // Times each op of a kernel set from now on, to the end of the set.
+  void Watch(nn::Kernels& kernels) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Begin and end the interval in which ops count.
   void Start();
@@ -65,19 +65,22 @@ class OpClock {
   double seconds() const;
 
  private:
-  class TimedKernels;
   struct Counter {
     const char* name;
     std::atomic<std::int64_t> nanos{0};
     std::atomic<std::int64_t> calls{0};
   };
 
-  void Count(Counter& counter, std::int64_t begin);
+  // nn::OpObserver:
+  std::int64_t BeginOp(const nn::OpCall& call) override;
+  void EndOp(const nn::OpCall& call, std::int64_t begin) override;
 
   const Now now_;
   std::atomic<bool> on_{false};
   std::int64_t start_ = 0, stop_ = 0;
-  std::deque<Counter> counters_;  // in the order of Kernels::ForEachOp()
+  std::deque<Counter> counters_;  // indexed by the op's number
+  absl::Mutex mutex_;             // ranks open their kernels at once
+  std::deque<nn::ObservedOps> watched_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe::tools

@@ -65,7 +65,11 @@ class Importer {
     const int thread = row["tid"];
     ImportedSlice slice;
     slice.where = absl::StrCat(threads_[thread], "/", std::string(row["name"]));
-    slice.step = row["args"]["step"];
+    const Json args = row.value("args", Json::object());
+    for (const auto& [what, value] : args.items()) {
+      if (value.is_string()) slice.facts[what] = value;
+    }
+    slice.step = args.value("step", 0);
     slice.begin = row["ts"];
     open_[thread].push_back(trace_.slices.size());
     trace_.slices.push_back(slice);
@@ -122,11 +126,25 @@ int ImportedTrace::CountSlices(const std::string& where) const {
 
 ImportedTrace ImportTrace(const std::string& json) {
   const Json document = Json::parse(json);
-  std::vector<Json> rows = document["traceEvents"];
-  // Rows without a time, which name threads, come first; rows of the same time
-  // keep the order of the file.
+  std::vector<Json> rows;
+  for (const Json& row : document["traceEvents"]) {
+    rows.push_back(row);
+    if (row.value("ph", "") != "X") continue;
+    // A slice as a whole: its begin, and its end.
+    rows.back()["ph"] = "B";
+    Json end = row;
+    end["ph"] = "E";
+    end["ts"] = row["ts"].get<double>() + row["dur"].get<double>();
+    rows.push_back(std::move(end));
+  }
+  // Rows without a time, which name threads, come first; of slices that begin
+  // at the same time the longest does; other rows of the same time keep the
+  // order of the file.
   std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
-    return a.value("ts", -1.0) < b.value("ts", -1.0);
+    const double begin = a.value("ts", -1.0), other = b.value("ts", -1.0);
+    if (begin != other) return begin < other;
+    return a["ph"] == "B" && b["ph"] == "B" &&
+           a.value("dur", 0.0) > b.value("dur", 0.0);
   });
   Importer importer;
   for (const Json& row : rows) importer.Read(row);

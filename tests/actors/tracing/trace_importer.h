@@ -17,9 +17,10 @@
 namespace troupe::actors {
 
 struct ImportedSlice {
-  std::string where;  // "0/compute/B0": rank, track, name
-  std::int64_t step = 0;
+  std::string where;          // "0/compute/B0": rank, track, name
+  std::int64_t step = 0;      // 0: it has none
   double begin = 0, end = 0;  // us
+  std::map<std::string, std::string> facts;  // texts that are shown with it
 };
 
 struct ImportedTrace {

@@ -110,6 +110,42 @@ TEST(TraceJsonTest, ArrowsLeadFromStageToStage) {
                           Pair(Pair("1/compute/SG2", "0/compute/RG2"), 1)));
 }
 
+TEST(TraceJsonTest, SlicesLieInTheirPartWithFactsAndMemory) {
+  TraceSlice inner;
+  inner.category = "operator";
+  inner.name = "ReluForward";
+  inner.micros = 1.25;
+  inner.duration = 0.5;
+  inner.bytes = 128;
+  inner.facts = {{"module", "layer1"}};
+  TraceSlice outer;
+  outer.category = "part";
+  outer.name = "train";
+  outer.micros = 1.25;
+  outer.duration = 2;
+  TraceEvent event;  // between the ends of both
+  event.phase = TracePhase::kInstant;
+  event.kind = TraceKind::kBucketReady;
+  event.bytes = 64;
+  event.bucket = 0;
+  TraceEvent backward;
+  backward.name = "B0";
+  backward.phase = TracePhase::kBegin;
+  TraceEvent end = backward;
+  end.phase = TracePhase::kEnd;
+  const ImportedTrace trace = ImportTrace(TraceJson(
+      {{backward, 1}, {event, 2}, {end, 4}}, /*dropped=*/0, {inner, outer}));
+  EXPECT_EQ(trace.problems.find("wrong order"), std::string::npos)
+      << trace.problems;
+  ASSERT_EQ(trace.slices.size(), 3u);
+  EXPECT_EQ(trace.slices[1].where, "0/compute/train");
+  EXPECT_EQ(trace.slices[2].where, "0/compute/ReluForward");
+  EXPECT_EQ(trace.slices[2].begin, 1.25);
+  EXPECT_EQ(trace.slices[2].end, 1.75);
+  EXPECT_EQ(trace.slices[2].facts.at("module"), "layer1");
+  EXPECT_THAT(trace.counters.at({0, "memory"}), ElementsAre(128, 64));
+}
+
 TEST(TraceJsonTest, MemoryIsACounterOfItsRank) {
   std::vector<StampedEvent> events;
   const auto add = [&](int rank, std::int64_t bytes) {

@@ -11,10 +11,11 @@ constexpr std::int64_t kTickNanos = 5;
 
 class OpClockTest : public ::testing::Test {
  protected:
+  OpClockTest() { clock_.Watch(*kernels_); }
+
   // Each reading is a tick after the one before.
   OpClock clock_{[this] { return now_ += kTickNanos; }};
-  const std::unique_ptr<nn::Kernels> kernels_ =
-      clock_.Wrap(nn::CreateCpuKernels({}));
+  const std::unique_ptr<nn::Kernels> kernels_ = nn::CreateCpuKernels({});
   nn::Tensor x_ =
       nn::Tensor::Zeros({4}, nn::DType::kF32, kernels_->allocator());
   nn::Tensor y_ =

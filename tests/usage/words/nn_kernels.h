@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_format.h"
 #include "base/file_system.h"
 #include "comm/communicator.h"
 #include "nn/kernels/batch_norm.h"
@@ -18,6 +19,7 @@
 #include "nn/kernels/dropout.h"
 #include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
+#include "nn/kernels/op_observer.h"
 #include "nn/kernels/optimizer.h"
 #include "nn/kernels/pad2d.h"
 #include "nn/kernels/step_scalars.h"

@@ -14,6 +14,7 @@
 #include "base/file_system.h"
 #include "data/dataset.h"
 #include "data/rank_batches.h"
+#include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/create.h"
@@ -34,6 +35,9 @@
 #include "troupe/master_values.h"
 #include "troupe/optimizer.h"
 #include "troupe/plateau.h"
+#include "troupe/profile/op_profile.h"
+#include "troupe/profile/op_recorder.h"
+#include "troupe/profiler.h"
 #include "troupe/program.h"
 #include "troupe/simulate.h"
 #include "troupe/started_collectives.h"
@@ -147,6 +151,21 @@ namespace plateau_h {
 extern Optimizer& sgd;
 extern const Var loss;
 }  // namespace plateau_h
+
+namespace profiler_h {
+extern DataLoader& loader;
+extern const Trainable& model;
+extern Sgd& sgd;
+extern Rank& rank;
+}  // namespace profiler_h
+
+namespace op_recorder_h {
+extern Rank& rank;
+}
+
+namespace op_profile_h {
+extern OpRecorder& recorder;
+}
 
 namespace simulate_h {
 void Run(Rank& rank);
