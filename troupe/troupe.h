@@ -22,6 +22,7 @@
 #include "nn/modules/net.h"
 #include "nn/modules/sequential.h"
 #include "troupe/ddp.h"
+#include "troupe/engine.h"
 #include "troupe/group.h"
 #include "troupe/join.h"
 #include "troupe/loader.h"

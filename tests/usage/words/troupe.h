@@ -28,6 +28,7 @@
 #include "troupe/attached_optimizer.h"
 #include "troupe/comm_hook.h"
 #include "troupe/ddp.h"
+#include "troupe/engine.h"
 #include "troupe/join_membership.h"
 #include "troupe/join_notice.h"
 #include "troupe/loader.h"
@@ -92,6 +93,14 @@ extern Rank& rank;
 extern DataLoader& loader;
 extern const Var x, y;
 }  // namespace ddp_h
+
+namespace engine_h {
+struct Net : nn::Net {
+  Var Forward(Var x) override { return x; }
+};
+extern Rank& rank;
+extern DataLoader& loader;
+}  // namespace engine_h
 
 namespace join_h {
 extern const DDP& ddp;
