@@ -24,6 +24,13 @@ launched ddp_checkpoint
 grep -qx 'the resumed run has the same losses' out.txt ||
   die "ddp_checkpoint: $(cat out.txt)"
 
+# Two models and their optimizers; and steps between rollouts.
+for name in gan policy_gradient; do
+  "$EXAMPLES/$name/$name" >alone.txt || die "$name alone: $(cat alone.txt)"
+  launched $name
+  [[ $(cat out.txt) == "$(cat alone.txt)" ]] || die "$(diff out.txt alone.txt)"
+done
+
 # What rank 0 logs.
 "$EXAMPLES/ddp_mnist/ddp_mnist" >alone.txt || die "alone: $(cat alone.txt)"
 launched ddp_mnist

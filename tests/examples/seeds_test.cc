@@ -47,6 +47,12 @@ TEST_F(SeedsTest, Gradients) {
   ExpectRuns(uneven_inputs::Run, 2, 20);
 }
 
+TEST_F(SeedsTest, LoopsOfTheirOwn) {
+  ExpectRuns(gan::Run, 2, 1);
+  ExpectRuns(policy_gradient::Run, 2, 1);
+  ExpectRuns(deepspeed_engine::Run, 2, 1);
+}
+
 TEST_F(SeedsTest, Checkpoints) { ExpectRuns(ddp_checkpoint::Run, 2, 3); }
 
 TEST_F(SeedsTest, Digits) {
