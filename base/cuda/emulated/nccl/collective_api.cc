@@ -24,13 +24,13 @@ bool HasRoot(Kind kind) {
 // Sets the factor if the operator was made by ncclRedOpCreatePreMulSum().
 ncclResult_t ResolveOperator(const Comm& comm, WorkCall* call) {
   if (call->op < ncclNumOps) return ncclSuccess;
-  const auto found = comm.operators.find(call->op);
-  if (found == comm.operators.end() || found->second.type != call->type) {
+  const PreMul* const factor = comm.operators.Find(call->op);
+  if (factor == nullptr || factor->type != call->type) {
     return Refuse(ncclInvalidArgument,
                   "no such operator for this communicator and type");
   }
   call->has_factor = true;
-  call->factor = found->second;
+  call->factor = *factor;
   return ncclSuccess;
 }
 

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cuda/emulated/nccl/pre_mul.h"
 #include "base/cuda/emulated/runtime/api_call.h"
 #include "base/cuda/emulated/runtime/operation.h"
 #include "base/cuda/emulated/runtime/world.h"
@@ -83,14 +84,7 @@ struct Comm {
   // This rank's operations that wait for peers.
   std::vector<std::weak_ptr<Operation>> started;
   std::map<const void*, std::size_t> registered;  // value: bytes
-  // Operators made by ncclRedOpCreatePreMulSum().
-  struct PreMul {
-    ncclDataType_t type = ncclFloat32;
-    const void* on_device = nullptr;
-    std::vector<char> value;  // empty: it is at on_device
-  };
-  std::map<int, PreMul> operators;
-  int next_operator = ncclNumOps;
+  PreMulOperators operators;
 };
 
 struct Nccl : Extension {

@@ -44,7 +44,7 @@ struct WorkCall {
   int root = 0;  // root, or the peer of a send or receive
   // Set for an operator made by ncclRedOpCreatePreMulSum().
   bool has_factor = false;
-  Comm::PreMul factor;
+  PreMul factor;
 };
 
 // Return the bytes that the call reads at `send` and writes at `recv`; 0: none.

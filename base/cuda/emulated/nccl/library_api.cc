@@ -2,6 +2,7 @@
 // operators.
 
 #include <cstring>
+#include <utility>
 
 #include "base/cuda/emulated/nccl/communicator.h"
 #include "base/cuda/emulated/nccl/reduction.h"
@@ -94,7 +95,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar,
   if (!comm || bytes == 0) {
     return Refuse(ncclInvalidArgument, "no such communicator or type");
   }
-  emulated_cuda::Comm::PreMul made;
+  emulated_cuda::PreMul made;
   made.type = type;
   if (residence == ncclScalarDevice) {
     made.on_device = scalar;
@@ -102,16 +103,14 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar,
     const auto* const begin = static_cast<const char*>(scalar);
     made.value.assign(begin, begin + bytes);
   }
-  const int number = comm->next_operator++;
-  comm->operators[number] = made;
-  *op = static_cast<ncclRedOp_t>(number);
+  *op = comm->operators.Add(std::move(made));
   return ncclSuccess;
 }
 
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle) {
   EMULATED_NCCL_CALL();
   const auto comm = FindComm(handle);
-  const bool known = comm && comm->operators.erase(op) != 0;
+  const bool known = comm && comm->operators.Remove(op);
   return known ? ncclSuccess : Refuse(ncclInvalidArgument, "no such operator");
 }
 
