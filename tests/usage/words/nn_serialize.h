@@ -19,6 +19,10 @@ extern base::FileSystem& files;
 extern std::unique_ptr<Module> model;
 }  // namespace weight_file_h
 
+namespace float_conversion_h {
+extern const Tensor tensor, converted;
+}
+
 namespace shard_index_h {
 extern const std::string text;
 }  // namespace shard_index_h

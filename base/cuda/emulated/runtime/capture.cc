@@ -1,6 +1,7 @@
 #include "base/cuda/emulated/runtime/capture.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -9,11 +10,7 @@
 namespace emulated_cuda {
 namespace {
 
-Capture* CaptureOf(int id) {
-  auto& captures = TheWorld().captures;
-  const auto found = captures.find(id);
-  return found == captures.end() ? nullptr : &found->second;
-}
+Capture* CaptureOf(int id) { return TheWorld().captures.Find(id); }
 
 // Returns whether all nodes lead to the origin's end.
 bool IsJoined(const Graph& graph, std::vector<int> end) {
@@ -36,9 +33,7 @@ Capture Take(int id) {
     stream->capture = 0;
     stream->frontier.clear();
   }
-  Capture capture = std::move(world.captures[id]);
-  world.captures.erase(id);
-  return capture;
+  return world.captures.Take(id);
 }
 
 }  // namespace
@@ -66,16 +61,16 @@ bool RefuseUnsafeCall() {
   const cudaStreamCaptureMode mine = ThisThread().capture_mode;
   if (mine == cudaStreamCaptureModeRelaxed) return false;
   bool refused = false;
-  for (auto& [id, capture] : TheWorld().captures) {
+  TheWorld().captures.ForEach([&](Capture& capture) {
     const bool is_mine = pthread_equal(capture.thread, pthread_self()) != 0;
     const bool forbids = is_mine
                              ? capture.mode != cudaStreamCaptureModeRelaxed
                              : capture.mode == cudaStreamCaptureModeGlobal &&
                                    mine == cudaStreamCaptureModeGlobal;
-    if (!forbids) continue;
+    if (!forbids) return;
     capture.is_invalid = true;
     refused = true;
-  }
+  });
   return refused;
 }
 
@@ -123,12 +118,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle,
   if (stream == emulated_cuda::CurrentDevice().null_stream) {
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
-  stream->capture = TheWorld().next_capture++;
+  stream->capture = TheWorld().captures.Begin(stream, mode);
   stream->frontier.clear();
-  Capture& capture = TheWorld().captures[stream->capture];
-  capture.origin = stream;
-  capture.thread = pthread_self();
-  capture.mode = mode;
   return cudaSuccess;
 }
 
@@ -168,9 +159,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   if (!emulated_cuda::IsJoined(capture.graph, end)) {
     return Fail(cudaErrorStreamCaptureUnjoined);
   }
-  auto* const made = new Graph(std::move(capture.graph));
-  TheWorld().graphs.insert(made);
-  *graph = reinterpret_cast<cudaGraph_t>(made);
+  *graph = reinterpret_cast<cudaGraph_t>(TheWorld().objects.graphs.Add(
+      std::make_unique<Graph>(std::move(capture.graph))));
   return cudaSuccess;
 }
 

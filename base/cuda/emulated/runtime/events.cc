@@ -1,6 +1,7 @@
 // Events: the position in a stream where each was recorded last. Their times
 // are virtual: each operation takes 1 to 10 us.
 
+#include <memory>
 #include <utility>
 
 #include "base/cuda/emulated/runtime/api_call.h"
@@ -40,11 +41,11 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned flags) {
   EMULATED_CUDA_CALL();
   constexpr unsigned kKnown = cudaEventBlockingSync | cudaEventDisableTiming;
   if ((flags & ~kKnown) != 0) return Fail(cudaErrorInvalidValue);
-  auto* const event = new Event;
+  auto event = std::make_unique<Event>();
   event->device = emulated_cuda::ThisThread().device;
   event->has_timing = (flags & cudaEventDisableTiming) == 0;
-  TheWorld().events.insert(event);
-  *out = reinterpret_cast<cudaEvent_t>(event);
+  *out = reinterpret_cast<cudaEvent_t>(
+      TheWorld().objects.events.Add(std::move(event)));
   return cudaSuccess;
 }
 
@@ -56,8 +57,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   EMULATED_CUDA_CALL();
   Event* const event = Lookup(handle);
   if (event == nullptr) return Fail(cudaErrorInvalidResourceHandle);
-  TheWorld().events.erase(event);
-  delete event;
+  TheWorld().objects.events.Remove(event);
   return cudaSuccess;
 }
 

@@ -2,6 +2,7 @@
 // among all orders that the captured events permit.
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -14,13 +15,11 @@ namespace emulated_cuda {
 namespace {
 
 Graph* Find(cudaGraph_t handle) {
-  auto* const graph = reinterpret_cast<Graph*>(handle);
-  return TheWorld().graphs.count(graph) != 0 ? graph : nullptr;
+  return TheWorld().objects.graphs.Find(handle);
 }
 
 GraphExec* Find(cudaGraphExec_t handle) {
-  auto* const exec = reinterpret_cast<GraphExec*>(handle);
-  return TheWorld().execs.count(exec) != 0 ? exec : nullptr;
+  return TheWorld().objects.execs.Find(handle);
 }
 
 // Assigns nodes to branches. A node continues the branch that ends with one of
@@ -93,8 +92,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
   EMULATED_CUDA_CALL();
   Graph* const graph = Find(handle);
   if (graph == nullptr) return Fail(cudaErrorInvalidValue);
-  TheWorld().graphs.erase(graph);
-  delete graph;
+  TheWorld().objects.graphs.Remove(graph);
   return cudaSuccess;
 }
 
@@ -119,11 +117,11 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t handle,
   EMULATED_CUDA_CALL();
   const Graph* const graph = Find(handle);
   if (graph == nullptr) return Fail(cudaErrorInvalidValue);
-  auto* const exec = new GraphExec;
+  auto exec = std::make_unique<GraphExec>();
   exec->graph = *graph;
   emulated_cuda::AssignBranches(*exec);
-  TheWorld().execs.insert(exec);
-  *out = reinterpret_cast<cudaGraphExec_t>(exec);
+  *out = reinterpret_cast<cudaGraphExec_t>(
+      TheWorld().objects.execs.Add(std::move(exec)));
   return cudaSuccess;
 }
 
@@ -160,8 +158,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
   if (exec == nullptr) return Fail(cudaErrorInvalidResourceHandle);
   // Launches in progress continue.
   for (Stream* branch : exec->branches) branch->is_destroyed = true;
-  TheWorld().execs.erase(exec);
-  delete exec;
+  TheWorld().objects.execs.Remove(exec);
   return cudaSuccess;
 }
 

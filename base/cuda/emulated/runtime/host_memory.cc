@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 
 #include "base/cuda/emulated/runtime/api_call.h"
 #include "base/cuda/emulated/runtime/capture.h"
@@ -14,22 +13,39 @@ namespace {
 
 constexpr std::size_t kAlignBytes = 256;
 
-Pinned In(const std::map<const char*, std::size_t>& ranges, const char* p,
-          std::size_t bytes) {
-  auto range = ranges.upper_bound(p);
-  if (range == ranges.begin()) return Pinned::kNot;
+}  // namespace
+
+void HostRanges::Add(const void* begin, std::size_t bytes) {
+  ranges_[static_cast<const char*>(begin)] = bytes;
+}
+
+std::optional<std::size_t> HostRanges::Remove(const void* begin) {
+  const auto range = ranges_.find(static_cast<const char*>(begin));
+  if (range == ranges_.end()) return std::nullopt;
+  const std::size_t bytes = range->second;
+  ranges_.erase(range);
+  return bytes;
+}
+
+Pinned HostRanges::At(const char* p, std::size_t bytes) const {
+  auto range = ranges_.upper_bound(p);
+  if (range == ranges_.begin()) return Pinned::kNot;
   --range;
   const char* const end = range->first + range->second;
   if (p >= end) return Pinned::kNot;
   return p + bytes <= end ? Pinned::kAll : Pinned::kBeyondItsEnd;
 }
 
-}  // namespace
+void HostRanges::Free() {
+  for (auto& [memory, bytes] : ranges_) std::free(const_cast<char*>(memory));
+  ranges_.clear();
+}
 
 Pinned PinnedAt(const void* p, std::size_t bytes) {
   const auto* const begin = static_cast<const char*>(p);
-  const Pinned ours = In(TheWorld().pinned, begin, bytes);
-  return ours != Pinned::kNot ? ours : In(TheWorld().registered, begin, bytes);
+  const PinnedHostMemory& pinned = TheWorld().pinned;
+  const Pinned ours = pinned.allocated.At(begin, bytes);
+  return ours != Pinned::kNot ? ours : pinned.registered.At(begin, bytes);
 }
 
 }  // namespace emulated_cuda
@@ -49,7 +65,7 @@ cudaError_t cudaMallocHost(void** out, std::size_t bytes) {
   if (emulated_cuda::RefuseUnsafeCall()) {
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
-  ++world.counts.system_allocations;
+  ++world.activity.counts.system_allocations;
   if (bytes == 0) return cudaSuccess;
   const std::size_t align = emulated_cuda::kAlignBytes;
   const emulated_cuda::Recorded recorded;
@@ -58,7 +74,7 @@ cudaError_t cudaMallocHost(void** out, std::size_t bytes) {
     return Fail(cudaErrorMemoryAllocation);
   }
   std::memset(*out, world.options.poison, bytes);
-  world.pinned[static_cast<char*>(*out)] = bytes;
+  world.pinned.allocated.Add(*out, bytes);
   return cudaSuccess;
 }
 
@@ -75,14 +91,13 @@ cudaError_t cudaFreeHost(void* p) {
   if (emulated_cuda::RefuseUnsafeCall()) {
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
-  ++world.counts.system_allocations;
+  ++world.activity.counts.system_allocations;
   if (p == nullptr) return cudaSuccess;
-  const auto pinned = world.pinned.find(static_cast<char*>(p));
-  if (pinned == world.pinned.end()) return Fail(cudaErrorInvalidValue);
   const emulated_cuda::Recorded recorded;
-  std::memset(p, world.options.poison, pinned->second);
+  const auto bytes = world.pinned.allocated.Remove(p);
+  if (!bytes.has_value()) return Fail(cudaErrorInvalidValue);
+  std::memset(p, world.options.poison, *bytes);
   std::free(p);
-  world.pinned.erase(pinned);
   return cudaSuccess;
 }
 
@@ -92,13 +107,13 @@ cudaError_t cudaHostRegister(void* p, std::size_t bytes, unsigned) {
   if (PinnedAt(p, bytes) != Pinned::kNot) {
     return Fail(cudaErrorHostMemoryAlreadyRegistered);
   }
-  TheWorld().registered[static_cast<char*>(p)] = bytes;
+  TheWorld().pinned.registered.Add(p, bytes);
   return cudaSuccess;
 }
 
 cudaError_t cudaHostUnregister(void* p) {
   EMULATED_CUDA_CALL();
-  const bool known = TheWorld().registered.erase(static_cast<char*>(p)) != 0;
+  const bool known = TheWorld().pinned.registered.Remove(p).has_value();
   return Fail(known ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
 }
 

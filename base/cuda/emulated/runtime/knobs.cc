@@ -16,11 +16,15 @@ bool AnyIsBroken(const World& world) {
 }
 
 void ReportHandles(const World& world) {
-  if (!world.pinned.empty()) Problem("pinned memory was never freed");
-  if (!world.registered.empty()) Problem("host memory was never unregistered");
-  if (!world.events.empty()) Problem("events were never destroyed");
-  if (!world.graphs.empty()) Problem("graphs were never destroyed");
-  if (!world.execs.empty()) Problem("executable graphs were never destroyed");
+  if (!world.pinned.allocated.empty()) Problem("pinned memory was never freed");
+  if (!world.pinned.registered.empty()) {
+    Problem("host memory was never unregistered");
+  }
+  if (!world.objects.events.empty()) Problem("events were never destroyed");
+  if (!world.objects.graphs.empty()) Problem("graphs were never destroyed");
+  if (!world.objects.execs.empty()) {
+    Problem("executable graphs were never destroyed");
+  }
   for (const auto& stream : world.streams) {
     const auto device = static_cast<std::size_t>(stream->device);
     if (stream->is_destroyed || stream->is_branch ||
@@ -71,13 +75,13 @@ void BreakDevice(int device, cudaError_t error) {
 
 std::uint64_t TraceHash() {
   const WorldLock lock;
-  return TheWorld().trace_hash;
+  return TheWorld().trace.hash();
 }
 
 std::string Trace() {
   const WorldLock lock;
   const Recorded recorded;
-  return TheWorld().trace;
+  return TheWorld().trace.text();
 }
 
 std::uint64_t CallCount() {
@@ -87,7 +91,7 @@ std::uint64_t CallCount() {
 
 OperationCounts Counts() {
   const WorldLock lock;
-  return TheWorld().counts;
+  return TheWorld().activity.counts;
 }
 
 }  // namespace emulated_cuda

@@ -51,7 +51,7 @@ cudaError_t cudaMalloc(void** out, std::size_t bytes) {
   if (emulated_cuda::RefuseUnsafeCall()) {
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
-  ++world.counts.system_allocations;
+  ++world.activity.counts.system_allocations;
   if (bytes == 0) return cudaSuccess;
   DeviceMemory& memory = emulated_cuda::CurrentDevice().memory;
   OperationPtr after;
@@ -75,7 +75,7 @@ cudaError_t cudaFree(void* p) {
   if (emulated_cuda::RefuseUnsafeCall()) {
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
-  ++TheWorld().counts.system_allocations;
+  ++TheWorld().activity.counts.system_allocations;
   if (p == nullptr) return cudaSuccess;
   DeviceMask device = 0;
   DeviceMemory* const memory = emulated_cuda::MemoryOf(p, &device);

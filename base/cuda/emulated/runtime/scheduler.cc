@@ -51,18 +51,6 @@ void RunWork(Operation& op) {
   runs_an_operation = false;
 }
 
-void Trace(const Operation& op) {
-  World& world = TheWorld();
-  ++world.counts.executed;
-  const auto stream = static_cast<std::uint64_t>(op.stream->id);
-  world.trace_hash ^= stream << 32 | op.number;
-  world.trace_hash *= 0x9E3779B97F4A7C15u;
-  world.trace_hash ^= world.trace_hash >> 29;
-  if (!world.options.trace) return;
-  world.trace += NameOf(*op.stream) + " #" + std::to_string(op.number) + " " +
-                 op.work.name + "\n";
-}
-
 void Run(const OperationPtr& op) {
   Stream& stream = *op->stream;
   if (op->exchange && IsBroken(stream)) op->exchange->Leave(*op);
@@ -80,7 +68,8 @@ void Run(const OperationPtr& op) {
   op->done_at_ns = world.now_ns;
   op->after.clear();
   op->exchange.reset();
-  Trace(*op);
+  ++world.activity.counts.executed;
+  world.trace.Add(*op);
   op->work.run = nullptr;
 }
 
@@ -139,7 +128,7 @@ OperationPtr Push(Stream& stream, Work work, std::vector<OperationPtr> after) {
   if (op->work.join) op->exchange = op->work.join(*op);
   stream.queue.push_back(op);
   stream.last = op;
-  ++world.counts.enqueued;
+  ++world.activity.counts.enqueued;
   return op;
 }
 
@@ -183,14 +172,14 @@ bool WaitUntil(const std::function<bool()>& done,
   Clock::time_point since;
   while (!done()) {
     if (Step()) continue;
-    const std::uint64_t moves = world.counts.enqueued + world.counts.executed;
+    const std::uint64_t moves = world.activity.moves();
     if (seen != moves) since = Clock::now();
     seen = moves;
     const std::chrono::duration<double> stalled = Clock::now() - since;
-    if (world.stuck_at == moves) return false;
+    if (world.activity.IsStuck()) return false;
     if (stalled.count() >= world.options.stall_seconds) {
       Problem("deadlock: the host waits for " + what() + Pending());
-      world.stuck_at = moves;
+      world.activity.SetStuck();
       return false;
     }
     WorldLock::LetOthersIn();

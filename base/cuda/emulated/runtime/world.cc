@@ -88,7 +88,10 @@ std::vector<int> VisibleDevices(const Options& options) {
 }  // namespace
 
 World::World(const Options& chosen)
-    : options(chosen), random(chosen.seed), habits(Choose(random)) {
+    : options(chosen),
+      random(chosen.seed),
+      habits(Choose(random)),
+      trace(chosen.trace) {
   if (options.devices < 0 || options.devices > kDevicesMax) std::abort();
   for (const int in_machine : VisibleDevices(options)) {
     const int d = static_cast<int>(devices.size());
@@ -105,10 +108,7 @@ World::~World() {
   for (auto& stream : streams) stream->queue.clear();
   nccl.reset();
   for (auto& stream : streams) Retire(*stream);
-  for (auto& [memory, bytes] : pinned) std::free(const_cast<char*>(memory));
-  for (Event* event : events) delete event;
-  for (GraphExec* exec : execs) delete exec;
-  for (Graph* graph : graphs) delete graph;
+  pinned.allocated.Free();
 }
 
 World& TheWorld() { return *the_world; }
@@ -177,8 +177,7 @@ Stream* Lookup(cudaStream_t handle) {
 }
 
 Event* Lookup(cudaEvent_t handle) {
-  auto* const event = reinterpret_cast<Event*>(handle);
-  return the_world->events.count(event) != 0 ? event : nullptr;
+  return the_world->objects.events.Find(handle);
 }
 
 int DeviceOf(const void* p) {

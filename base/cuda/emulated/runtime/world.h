@@ -9,17 +9,18 @@
 #ifndef BASE_CUDA_EMULATED_RUNTIME_WORLD_H_
 #define BASE_CUDA_EMULATED_RUNTIME_WORLD_H_
 
-#include <pthread.h>
-
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/cuda/emulated/emulated_cuda.h"
+#include "base/cuda/emulated/runtime/activity.h"
+#include "base/cuda/emulated/runtime/captures.h"
 #include "base/cuda/emulated/runtime/device_memory.h"
+#include "base/cuda/emulated/runtime/execution_trace.h"
+#include "base/cuda/emulated/runtime/handles.h"
+#include "base/cuda/emulated/runtime/host_memory.h"
 #include "base/cuda/emulated/runtime/operation.h"
 #include "base/cuda/emulated/runtime/random.h"
 
@@ -42,24 +43,18 @@ struct Event {
   std::vector<int> frontier;
 };
 
-struct Graph {
-  std::vector<Work> nodes;
-  std::vector<std::vector<int>> after;  // index: node
-};
-
-struct Capture {
-  Graph graph;
-  const Stream* origin = nullptr;
-  pthread_t thread{};
-  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
-  bool is_invalid = false;
-};
-
 struct GraphExec {
   Graph graph;
   std::vector<int> branch_of;  // index: node
   std::vector<Stream*> branches;
   OperationPtr last_end;
+};
+
+// Live objects of the API, which the world owns.
+struct Objects {
+  Handles<Event> events;
+  Handles<Graph> graphs;
+  Handles<GraphExec> execs;
 };
 
 // Choices that the seed makes once.
@@ -96,23 +91,15 @@ struct World {
   std::vector<Device> devices;
   std::vector<std::unique_ptr<Stream>> streams;
   int next_stream_id = 0;
-  std::set<Event*> events;
-  std::set<Graph*> graphs;
-  std::set<GraphExec*> execs;
-  std::map<int, Capture> captures;
-  int next_capture = 1;
-  std::map<const char*, std::size_t> pinned;      // the runtime's: begin, bytes
-  std::map<const char*, std::size_t> registered;  // the user's
+  Objects objects;
+  Captures captures;
+  PinnedHostMemory pinned;
   std::unique_ptr<Extension> nccl;
   std::vector<std::string> problems;
   std::uint64_t now_ns = 0;  // virtual time
   std::uint64_t calls = 0;
-  OperationCounts counts;
-  std::uint64_t trace_hash = 0;
-  std::string trace;
-  // Number of operations enqueued and executed when a deadlock was found; while
-  // it is unchanged, nothing has moved.
-  std::uint64_t stuck_at = ~std::uint64_t{0};
+  Activity activity;
+  ExecutionTrace trace;
 };
 
 World& TheWorld();
