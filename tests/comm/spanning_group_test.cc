@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "comm/spanning/algorithm.h"
 #include "gmock/gmock.h"
 #include "tests/comm/communicator_suite.h"
 #include "tests/comm/sim_world.h"
@@ -84,6 +85,24 @@ Backend Over(const char* name) {
           Processes<kLayout>};
 }
 
+// A backend of two processes, each of which computes a half and sends it on.
+Backend InTwoSteps(const char* name) {
+  return {name,
+          [](int size) {
+            SimWorldOptions options;
+            for (int r = 0; r < size; ++r) {
+              options.process_of.push_back(Halves(r, size));
+            }
+            options.eager_bytes = 0;
+            options.piece_bytes = 1000;
+            options.edit = [](int, FabricOptions& fabric) {
+              fabric.two_step = true;
+            };
+            return MakeRanks(std::move(options));
+          },
+          /*immediate=*/false, Processes<Halves>};
+}
+
 std::shared_ptr<SharedMemory> OneMemory() {
   static const auto memory = std::make_shared<SharedMemory>();
   return memory;
@@ -118,6 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Over<EachItsOwn, 0, 2048>("each_its_own_in_pieces"),
                     Over<Pairs, 64, 4000>("pairs_in_pieces"),
                     Over<Halves, 1000, 1000>("halves_in_pieces"),
+                    InTwoSteps("halves_in_two_steps"),
                     ByReference<EachItsOwn>("each_its_own_by_reference"),
                     ByReference<Pairs>("pairs_by_reference"),
                     ByReference<Alternating>("alternating_by_reference")),
@@ -197,6 +217,20 @@ TEST(SpanningGroupTest, TheLinkLimitsTheDataInANote) {
     limits.insert(limit);
   }
   EXPECT_GT(limits.size(), 1u);
+}
+
+TEST(SpanningGroupTest, TwoProcessesShareTheAdditionsOfALargeTree) {
+  using internal::Algorithm;
+  const auto choose = [](bool tree, int targets, std::size_t bytes) {
+    return internal::ChooseAlgorithm({tree, targets, /*members=*/2, bytes});
+  };
+  constexpr std::size_t kFrom = 2 << 20;
+  EXPECT_EQ(choose(/*tree=*/true, 2, kFrom), Algorithm::kTwoStep);
+  EXPECT_EQ(choose(/*tree=*/true, 2, kFrom - 1), Algorithm::kExchange);
+  EXPECT_EQ(choose(/*tree=*/true, 1, kFrom), Algorithm::kExchange);
+  EXPECT_EQ(choose(/*tree=*/false, 2, 100 * kFrom), Algorithm::kExchange);
+  EXPECT_EQ(internal::ChooseAlgorithm({/*tree=*/true, 1, /*members=*/1, kFrom}),
+            Algorithm::kExchange);
 }
 
 TEST(SpanningGroupTest, NamesOptionsThatDifferBetweenProcesses) {
