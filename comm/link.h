@@ -88,7 +88,8 @@ class FrameSink {
   // Returns memory for the payload of `frame`, which has arrived from process
   // `peer`: frame.bytes bytes that stay until Take(). Null: Take() gets a
   // pointer into the transport's memory. Not called for a frame without
-  // payload.
+  // payload. If it returns memory, it may be called for the next frame before
+  // Take() is called for this one.
   virtual char* Place(int peer, const Frame& frame) = 0;
   // Receives a complete frame. If Place() returned no memory, `payload` is the
   // transport's, aligned for any element, and invalid when this returns.

@@ -52,6 +52,7 @@ void QueuedLink::Enqueue(const Frame& frame, const char* payload,
   out.frame = frame;
   out.payload = payload;
   out.done = done;
+  out.stays = !copy;
   bool dropped = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -165,6 +166,7 @@ void QueuedLink::End() {
     if (!queue_.empty() && queue_.front().sent > 0) begun = &queue_.front();
   }
   if (farewell) SayFarewell(why, begun);
+  EndWriting(why);
   DoneList done;
   {
     absl::MutexLock lock(&mutex_);

@@ -52,6 +52,9 @@ class QueuedLink : public Link {
     Frame frame;
     const char* payload = nullptr;
     SendDone* done = nullptr;
+    // Whether the payload stays unchanged until `done` is called, so that the
+    // transport may send from its memory later.
+    bool stays = true;
     std::string copy;      // replaces `payload`: the link's own copy
     std::size_t sent = 0;  // bytes sent, of header and payload together
 
@@ -71,6 +74,10 @@ class QueuedLink : public Link {
   // Sends as much as possible, from the front. If all frames were sent but the
   // transport was full, it is called again without frames until it is not full,
   // to send data that the transport still buffers.
+  //
+  // A transport may go on to read the payload of a frame that it counts as
+  // sent, if the payload stays: it takes over `done`, sets it to null, is full
+  // meanwhile, and calls it later, in the order of the frames.
   virtual Written Write(absl::Span<Outgoing* const> frames) = 0;
   // Receives a bounded amount, by Place() and Take(), until the link is lost.
   // Returns true if it received anything.
@@ -79,6 +86,10 @@ class QueuedLink : public Link {
   // waiting. `begun` is the frame that is partly sent, or null; invalid after
   // the call.
   virtual void SayFarewell(const absl::Status& why, const Outgoing* begun) = 0;
+  // Releases the payloads of all frames whose `done` Write() has taken over.
+  // The writer's last call, after SayFarewell(); `why` is ok if only writing
+  // has failed.
+  virtual void EndWriting(const absl::Status& /*why*/) {}
   // Releases the memory that Place() returned for an incomplete payload. The
   // reader's last call, before OnLost().
   virtual void EndReading() {}

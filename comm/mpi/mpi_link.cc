@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
-#include <thread>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "comm/farewell.h"
+#include "comm/mpi/mpi_payloads.h"
 #include "comm/mpi/mpi_process.h"
+#include "comm/mpi/mpi_sends.h"
 #include "comm/queued_link.h"
 
 namespace troupe::comm::internal {
@@ -19,17 +22,11 @@ namespace {
 
 constexpr std::size_t kPackedMax = kMpiPackedBytesMax;
 static_assert(sizeof(Frame) + kPackedMax < kMpiEagerBytes);
-// Limits on the frames being sent at a time, and on the receives posted for
-// headers.
-constexpr std::size_t kSends = 16;
+// Number of receives posted for headers.
 constexpr std::size_t kReceives = 8;
-// Number of bytes that one Progress() receives, or a little more.
-constexpr std::size_t kReadBytesMax = 2 << 20;
 // Interval at which a sleeping thread polls: short after traffic, then growing.
 constexpr absl::Duration kLookSoon = absl::Microseconds(20);
 constexpr absl::Duration kLookSeldom = absl::Milliseconds(1);
-// Limit on the wait for a payload in transit when a link ends.
-constexpr absl::Duration kEndMax = absl::Milliseconds(100);
 
 // Value of words[1] of a farewell whose sender was destroyed without a reason.
 constexpr std::uint64_t kWasDestroyed = 1;
@@ -38,18 +35,32 @@ using Buffer = std::shared_ptr<char[]>;
 
 bool IsPacked(const Frame& frame) { return frame.bytes <= kPackedMax; }
 
-// A frame being sent: its copy, as one message or as two.
-struct Sending {
-  Buffer buffer;
-  std::size_t capacity = 0;
-  MPI_Request head = nullptr, payload = nullptr;
-  bool head_due = false, payload_due = false;
-};
+// Returns the last message to the other end.
+std::string LastWords(const absl::Status& why, std::uint64_t destroyed) {
+  std::string words = FarewellBytes(why);
+  std::memcpy(&words[offsetof(Frame, words) + sizeof(std::uint64_t)],
+              &destroyed, sizeof(destroyed));
+  return words;
+}
 
 struct Receiving {
   Buffer buffer;
   MPI_Request request = nullptr;
+  int count = 0;  // number of bytes received
 };
+
+// Returns the header as it was sent; an empty one if the message is too short.
+Frame SentHeader(const Receiving& receiving) {
+  Frame frame;
+  if (static_cast<std::size_t>(receiving.count) >= sizeof(Frame)) {
+    std::memcpy(&frame, receiving.buffer.get(), sizeof(Frame));
+  }
+  return frame;
+}
+
+bool IsLong(const Receiving& receiving) {
+  return !IsPacked(SentHeader(receiving));
+}
 
 class MpiLink : public QueuedLink {
  public:
@@ -57,7 +68,9 @@ class MpiLink : public QueuedLink {
           const std::string& address)
       : QueuedLink(options.peer, "mpi", address),
         options_(options),
-        context_(std::move(context)) {
+        context_(std::move(context)),
+        sends_(context_, options.rank, options.send_tag),
+        payloads_(context_, options.rank, options.receive_tag + 1) {
     for (Receiving& receiving : receives_) {
       receiving.buffer.reset(new char[sizeof(Frame) + kPackedMax]);
       Listen(&receiving);
@@ -72,18 +85,24 @@ class MpiLink : public QueuedLink {
   bool Read() override;
   void SayFarewell(const absl::Status& why, const Outgoing* begun) override;
   bool FlushFarewell() override { return context_->TestAbandoned() && false; }
+  void EndWriting(const absl::Status& why) override;
   void EndReading() override;
-
-  // The writer calls these. Each loses the link if MPI fails.
-  bool IsFree(Sending* sending);
-  void Begin(const Outgoing& out, Sending* sending);
-  void SendLastWords(const absl::Status& why, std::uint64_t destroyed);
 
   // The reader calls these.
   void Listen(Receiving* receiving);
   bool Test(MPI_Request* request, int* count);
-  void TakeHead(Receiving* receiving, int count);
-  void BeginPayload();
+  // Returns whether a payload, or the end of one, has arrived.
+  bool TakePayload();
+  // Returns whether there is a header that can be taken.
+  bool HasHead();
+  void TakeHead(Receiving* receiving);
+  void TakeLastWords(const Frame& frame, const char* payload);
+  absl::Status Unreceived() const {
+    return absl::UnavailableError(absl::StrCat(
+        other_end(),
+        " has not received a payload, whose memory MPI holds; start all "
+        "processes anew"));
+  }
   void Check(const absl::Status& status) {
     if (!status.ok()) Lose(status);
   }
@@ -92,8 +111,7 @@ class MpiLink : public QueuedLink {
   const MpiLinkOptions options_;
   const std::shared_ptr<MpiContext> context_;
 
-  std::array<Sending, kSends> sends_;  // a ring, used by the writer
-  std::size_t next_send_ = 0;
+  MpiSends sends_;  // used by the writer
 
   // Used by the reader alone.
   std::array<Receiving, kReceives> receives_;  // a ring
@@ -101,94 +119,43 @@ class MpiLink : public QueuedLink {
   bool listens_ = true;
   // Receive whose frame ended the last Read(), to be posted anew; null: none.
   Receiving* handled_ = nullptr;
-  bool payload_due_ = false;  // for frame_, at place_ or in own_
-  Frame frame_;
-  char* place_ = nullptr;
-  MPI_Request payload_ = nullptr;
-  Buffer own_;
-  std::size_t own_bytes_ = 0;
+  // Whether the header in the next receive waits for payloads before it.
+  bool head_waits_ = false;
+  MpiPayloads payloads_;
 
   std::atomic<int> quiet_{0};  // number of calls of Arm() since anything moved
 };
 
 MpiLink::~MpiLink() {
-  if (!lost()) SendLastWords(absl::UnavailableError(""), kWasDestroyed);
+  const absl::Status why = absl::UnavailableError("");
+  if (!lost()) sends_.SendLastWords(LastWords(why, kWasDestroyed));
+  sends_.End(LastWords(why, kWasDestroyed), Unreceived());
   EndReading();
-  for (Sending& sending : sends_) {
-    if (sending.head_due) context_->Abandon(sending.head, sending.buffer);
-    if (sending.payload_due) context_->Abandon(sending.payload, sending.buffer);
-  }
-  context_->TestAbandoned();
 }
 
 QueuedLink::Written MpiLink::Write(absl::Span<Outgoing* const> frames) {
   Written written;
-  for (const Outgoing* out : frames) {
-    Sending* const sending = &sends_[next_send_];
-    if (!IsFree(sending)) {
-      written.full = !lost();
-      break;
-    }
-    Begin(*out, sending);
-    next_send_ = (next_send_ + 1) % kSends;
+  Check(sends_.Release());
+  for (Outgoing* out : frames) {
+    if (lost()) break;
+    const absl::StatusOr<bool> room = sends_.HasRoom();
+    Check(room.status());
+    written.full = room.ok() && !*room;
+    if (!room.ok() || !*room) break;
+    Check(sends_.Begin(out->frame, out->bytes(), out->stays, &out->done));
     ++written.frames;
   }
+  written.full |= sends_.holds();
   if (written.frames > 0) Moved();
   return written;
 }
 
-bool MpiLink::IsFree(Sending* sending) {
-  const auto test = [this](MPI_Request* request, bool* due) {
-    if (!*due) return;
-    const absl::StatusOr<bool> done = context_->Test(request);
-    Check(done.status());
-    *due = !done.ok() || !*done;
-  };
-  test(&sending->head, &sending->head_due);
-  test(&sending->payload, &sending->payload_due);
-  return !sending->head_due && !sending->payload_due;
-}
-
-void MpiLink::Begin(const Outgoing& out, Sending* sending) {
-  const std::size_t bytes = sizeof(Frame) + out.frame.bytes;
-  if (sending->capacity < bytes) {
-    sending->capacity = std::max(bytes, sizeof(Frame) + kPackedMax);
-    sending->buffer.reset(new char[sending->capacity]);
-  }
-  char* const buffer = sending->buffer.get();
-  std::memcpy(buffer, &out.frame, sizeof(Frame));
-  if (out.frame.bytes > 0) {
-    std::memcpy(buffer + sizeof(Frame), out.bytes(), out.frame.bytes);
-  }
-  const bool packed = IsPacked(out.frame);
-  const absl::Status head =
-      context_->Send(buffer, packed ? bytes : sizeof(Frame), options_.rank,
-                     options_.send_tag, &sending->head);
-  Check(head);
-  sending->head_due = head.ok();
-  if (packed || !head.ok()) return;
-  const absl::Status payload =
-      context_->Send(buffer + sizeof(Frame), out.frame.bytes, options_.rank,
-                     options_.send_tag + 1, &sending->payload);
-  Check(payload);
-  sending->payload_due = payload.ok();
-}
-
 void MpiLink::SayFarewell(const absl::Status& why, const Outgoing*) {
-  SendLastWords(why, 0);
+  sends_.SendLastWords(LastWords(why, 0));
 }
 
-void MpiLink::SendLastWords(const absl::Status& why, std::uint64_t destroyed) {
-  std::string words = FarewellBytes(why);
-  std::memcpy(&words[offsetof(Frame, words) + sizeof(std::uint64_t)],
-              &destroyed, sizeof(destroyed));
-  Buffer buffer(new char[words.size()]);
-  std::memcpy(buffer.get(), words.data(), words.size());
-  MPI_Request request = nullptr;
-  const absl::Status sent = context_->Send(
-      buffer.get(), words.size(), options_.rank, options_.send_tag, &request);
-  // An error here cannot be reported to the peer any more.
-  if (sent.ok()) context_->Abandon(request, std::move(buffer));
+void MpiLink::EndWriting(const absl::Status& why) {
+  sends_.End(LastWords(why, 0), Unreceived());
 }
 
 void MpiLink::Listen(Receiving* receiving) {
@@ -207,87 +174,98 @@ bool MpiLink::Test(MPI_Request* request, int* count) {
 
 bool MpiLink::Read() {
   if (handled_ != nullptr && !lost()) Listen(std::exchange(handled_, nullptr));
-  std::size_t taken = 0;
-  while (!lost() && taken < kReadBytesMax) {
-    int count = 0;
-    if (payload_due_) {
-      if (!Test(&payload_, &count)) break;
-      payload_due_ = false;
-      if (static_cast<std::size_t>(count) != frame_.bytes) {
-        Close(absl::DataLossError(
-            absl::StrCat(other_end(), " announced a payload of ", frame_.bytes,
-                         " bytes, but the payload has ", count)));
-        break;
-      }
-      taken += frame_.bytes;
-      Take(frame_, place_);
-      continue;
-    }
+  bool moved = false;
+  // A collective that a frame completes, or can go on with, does not wait until
+  // MPI has been called for the next frame.
+  bool took = false;
+  while (!lost() && !took) {
+    took = payloads_.due() && TakePayload();
+    if (took || !HasHead()) break;
     Receiving* const receiving = &receives_[next_receive_];
-    if (!Test(&receiving->request, &count)) break;
-    taken += count;
-    receiving->request = nullptr;
     next_receive_ = (next_receive_ + 1) % kReceives;
-    TakeHead(receiving, count);
-    if (!payload_due_) {
-      // A collective that the frame completes does not wait until MPI has been
-      // called for the next one.
+    head_waits_ = false;
+    moved = true;
+    const bool is_long = IsLong(*receiving);
+    TakeHead(receiving);
+    if (!is_long) {
+      took = true;
       handled_ = receiving;
-      break;
+    } else if (!lost()) {
+      Listen(receiving);
     }
-    if (!lost()) Listen(receiving);
   }
-  if (taken > 0) Moved();
-  return taken > 0;
+  if (moved || took) Moved();
+  return moved || took;
 }
 
-void MpiLink::TakeHead(Receiving* receiving, int count) {
+bool MpiLink::HasHead() {
+  Receiving* const receiving = &receives_[next_receive_];
+  if (!head_waits_) {
+    if (!Test(&receiving->request, &receiving->count)) return false;
+    receiving->request = nullptr;
+    head_waits_ = true;
+  }
+  return !payloads_.due() || (IsLong(*receiving) && payloads_.HasRoom());
+}
+
+bool MpiLink::TakePayload() {
+  const absl::StatusOr<MpiPayloads::State> state = payloads_.Test();
+  Check(state.status());
+  if (!state.ok() || *state == MpiPayloads::State::kDue) return false;
+  const MpiPayloads::Payload& payload = payloads_.oldest();
+  if (*state == MpiPayloads::State::kWhole) {
+    Take(payload.frame, payload.data);
+  } else if (*state == MpiPayloads::State::kWrongSize) {
+    Close(absl::DataLossError(absl::StrCat(
+        other_end(), " announced a payload of ", payload.frame.bytes,
+        " bytes, but the payload has ", payload.bytes)));
+  } else {
+    const char* const words = payload.last_words.get();
+    Frame farewell;
+    std::memcpy(&farewell, words, sizeof(Frame));
+    TakeLastWords(farewell, words + sizeof(Frame));
+  }
+  return true;
+}
+
+void MpiLink::TakeLastWords(const Frame& frame, const char* payload) {
+  Lose(frame.words[1] == kWasDestroyed ? absl::UnavailableError(absl::StrCat(
+                                             other_end(), " closed the link"))
+                                       : ReadFarewell(frame, payload));
+}
+
+void MpiLink::TakeHead(Receiving* receiving) {
   const char* const buffer = receiving->buffer.get();
-  const std::size_t bytes = count;
-  if (bytes >= sizeof(Frame)) std::memcpy(&frame_, buffer, sizeof(Frame));
-  const std::size_t packed = IsPacked(frame_) ? frame_.bytes : 0;
-  if (bytes < sizeof(Frame) || frame_.bytes > kFrameBytesMax ||
+  const std::size_t bytes = receiving->count;
+  Frame frame = SentHeader(*receiving);
+  const bool confirms = (frame.bytes & kMpiConfirmedBit) != 0;
+  frame.bytes &= ~kMpiConfirmedBit;
+  const std::size_t packed = IsPacked(frame) ? frame.bytes : 0;
+  if (bytes < sizeof(Frame) || frame.bytes > kFrameBytesMax ||
       bytes != sizeof(Frame) + packed) {
     Close(absl::DataLossError(absl::StrCat(
-        other_end(), " sent a message of ", count,
+        other_end(), " sent a message of ", bytes,
         " bytes that is no frame; start all processes from the same build")));
     return;
   }
   const char* const payload = buffer + sizeof(Frame);
-  if (frame_.type == kReservedType) {
-    Lose(frame_.words[1] == kWasDestroyed
-             ? absl::UnavailableError(
-                   absl::StrCat(other_end(), " closed the link"))
-             : ReadFarewell(frame_, payload));
+  if (frame.type == kReservedType) {
+    TakeLastWords(frame, payload);
     return;
   }
-  if (frame_.bytes == 0) {
-    Take(frame_, nullptr);
+  if (frame.bytes == 0) {
+    Take(frame, nullptr);
     return;
   }
-  place_ = Place(frame_);
-  if (!IsPacked(frame_)) {
-    BeginPayload();
-  } else if (place_ == nullptr) {
-    Take(frame_, payload);
+  char* const place = Place(frame);
+  if (!IsPacked(frame)) {
+    Check(payloads_.Begin(frame, place, confirms));
+  } else if (place == nullptr) {
+    Take(frame, payload);
   } else {
-    std::memcpy(place_, payload, frame_.bytes);
-    Take(frame_, place_);
+    std::memcpy(place, payload, frame.bytes);
+    Take(frame, place);
   }
-}
-
-void MpiLink::BeginPayload() {
-  if (place_ == nullptr) {
-    if (own_bytes_ < frame_.bytes) {
-      own_bytes_ = std::min<std::size_t>(kFrameBytesMax, 2 * frame_.bytes);
-      own_.reset(new char[own_bytes_]);
-    }
-    place_ = own_.get();
-  }
-  const absl::Status status = context_->Receive(
-      place_, frame_.bytes, options_.rank, options_.receive_tag + 1, &payload_);
-  Check(status);
-  payload_due_ = status.ok();
 }
 
 void MpiLink::EndReading() {
@@ -297,20 +275,7 @@ void MpiLink::EndReading() {
     context_->Cancel(&receiving.request);
     context_->Abandon(receiving.request, std::move(receiving.buffer));
   }
-  if (!payload_due_) return;
-  if (place_ == own_.get()) {
-    context_->Cancel(&payload_);
-    context_->Abandon(payload_, std::move(own_));
-    return;
-  }
-  const absl::Time until = absl::Now() + kEndMax;
-  context_->Cancel(&payload_);
-  while (absl::Now() < until) {
-    const absl::StatusOr<bool> done = context_->Test(&payload_);
-    if (!done.ok() || *done) return;
-    std::this_thread::yield();
-  }
-  context_->Break(
+  payloads_.End(
       absl::UnavailableError(absl::StrCat("MPI holds memory for a payload of ",
                                           other_end(), " that does not come")));
 }

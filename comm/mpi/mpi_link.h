@@ -4,8 +4,8 @@
 //   options.peer = options.rank = 1;
 //   std::unique_ptr<Link> link = MakeMpiLink(context, options);
 //
-// Each direction has two tags: one for headers, with short payloads behind
-// them, and the next one for long payloads. MPI keeps the order within each.
+// Each direction has three tags: one for headers, with short payloads behind
+// them, and the next two for long payloads (mpi_sends.h).
 
 #ifndef COMM_MPI_MPI_LINK_H_
 #define COMM_MPI_MPI_LINK_H_
@@ -22,7 +22,7 @@ struct MpiLinkOptions {
   int peer = 0;         // number of the process at the other end
   int rank = 0;         // rank in MPI_COMM_WORLD
   std::string address;  // for errors; empty: "MPI rank 0"
-  int send_tag = 0;     // the next tag is used, too
+  int send_tag = 0;     // the next two tags are used, too
   int receive_tag = 0;
 };
 

@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Link>>> MpiProcess::MakeLinks(
     if (other == process()) continue;
     internal::MpiLinkOptions options;
     options.peer = options.rank = other;
-    options.send_tag = options.receive_tag = static_cast<int>(2 * generation);
+    options.send_tag = options.receive_tag = static_cast<int>(3 * generation);
     links[other] = internal::MakeMpiLink(context_, options);
   }
   return links;

@@ -12,9 +12,12 @@
 // Frames: one message each if the payload has up to kMpiPackedBytesMax bytes;
 // MPI sends these at once within a host (docs/transports.md).
 // Longer ones are two messages, the header and the payload, which is received
-// straight into the memory from FrameSink::Place(). The sender copies payloads:
-// MPI cannot cancel a send, and a link must be able to release a payload at any
-// time.
+// straight into the memory from FrameSink::Place(). A payload of more than 64
+// KiB is not copied: MPI reads it from the tensor. MPI cannot cancel a send, so
+// that a link which ends waits up to 100 ms for its peer to receive such
+// payloads. After that it gives the memory back, the process uses MPI no more,
+// and all its links are lost; the peer does not use the payload, even if it
+// receives it later (mpi_sends.h).
 //
 // MPI has no descriptor to sleep on. A sleeping thread wakes up after 20 us
 // while there is traffic, and less and less often without, down to once a

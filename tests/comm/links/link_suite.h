@@ -22,6 +22,9 @@ struct LinkKind {
   LinkPair (*make)();
   // Number of small frames that each end sends before either receives any.
   std::uint64_t small_frames = 8'000;
+  // Whether it sends long payloads from their memory: a link that ends waits
+  // for the peer to read those that have begun.
+  bool lends_payloads = false;
 };
 
 class LinkTest : public testing::TestWithParam<LinkKind> {

@@ -117,28 +117,31 @@ std::string Text(std::size_t bytes, std::uint64_t seed) {
 
 char* RecordingSink::Place(int, const Frame& frame) {
   if (frame.bytes == 0) Complain("Place() without a payload; ");
-  if (has_placed_) Complain("Place() twice; ");
-  if (places_ == Places::kNever) return nullptr;
-  if (places_ == Places::kEverySecond && frame.seq % 2 == 0) return nullptr;
-  has_placed_ = true;
-  placed_.reset(new char[frame.bytes]);
-  return placed_.get();
+  if (awaits_take_) Complain("Place() of a frame behind one without place; ");
+  awaits_take_ = places_ == Places::kNever ||
+                 (places_ == Places::kEverySecond && frame.seq % 2 == 0);
+  if (awaits_take_) return nullptr;
+  placed_.emplace_back(new char[frame.bytes]);
+  return placed_.back().get();
 }
 
 void RecordingSink::Take(int, const Frame& frame, const char* payload) {
   if (inside_.exchange(true)) Complain("two calls at once; ");
-  if (has_placed_ && payload != placed_.get()) Complain("not placed; ");
+  if (!placed_.empty() && payload != placed_.front().get()) {
+    Complain("not placed; ");
+  }
   if (reinterpret_cast<std::uintptr_t>(payload) % 16 != 0) {
     Complain("a payload is not aligned; ");
   }
   if (losses_ > 0) Complain("a frame after OnLost(); ");
-  has_placed_ = false;
+  awaits_take_ = false;
   {
     absl::MutexLock lock(&mutex_);
     all_.push_back({frame, forget_payloads || frame.bytes == 0
                                ? std::string()
                                : std::string(payload, frame.bytes)});
   }
+  if (!placed_.empty()) placed_.pop_front();
   ++count_;
   if (on_take) on_take(frame);
   inside_ = false;

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -82,8 +83,9 @@ class RecordingSink : public FrameSink {
   void Complain(const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Places places_;
-  std::unique_ptr<char[]> placed_;
-  bool has_placed_ = false;
+  std::deque<std::unique_ptr<char[]>> placed_;  // payloads not yet taken
+  // Whether Place() has returned no memory, and the frame is not taken yet.
+  bool awaits_take_ = false;
   std::atomic<bool> inside_{false};
   std::atomic<std::size_t> count_{0};
   std::atomic<int> losses_{0};

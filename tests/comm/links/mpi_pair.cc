@@ -22,27 +22,36 @@ const std::shared_ptr<internal::MpiContext>& Context() {
   return *context;
 }
 
-}  // namespace
-
-LinkPair MakeMpiPair() { return MakeMpiPairOf(0, 1); }
-
-LinkPair MakeMpiPairOf(int a, int b) {
+LinkPair PairOver(const std::shared_ptr<internal::MpiContext>& context, int a,
+                  int b) {
   LinkPair pair;
-  if (Context() == nullptr) return pair;
   static int next_tag = 0;
   internal::MpiLinkOptions options;
   options.address = "the other thread";
-  options.rank = Context()->rank();
+  options.rank = context->rank();
   options.peer = b;
   options.send_tag = next_tag;
-  options.receive_tag = next_tag + 2;
-  pair.a = internal::MakeMpiLink(Context(), options);
+  options.receive_tag = next_tag + 3;
+  pair.a = internal::MakeMpiLink(context, options);
   options.peer = a;
-  options.send_tag = next_tag + 2;
+  options.send_tag = next_tag + 3;
   options.receive_tag = next_tag;
-  pair.b = internal::MakeMpiLink(Context(), options);
-  next_tag += 4;
+  pair.b = internal::MakeMpiLink(context, options);
+  next_tag += 6;
   return pair;
+}
+
+}  // namespace
+
+LinkPair MakeMpiPair() {
+  // MPI begins with the first context, and does not end with another.
+  if (Context() == nullptr) return {};
+  const auto started = internal::MpiContext::Start();
+  return started.ok() ? PairOver(*started, 0, 1) : LinkPair();
+}
+
+LinkPair MakeMpiPairOf(int a, int b) {
+  return Context() == nullptr ? LinkPair() : PairOver(Context(), a, b);
 }
 
 }  // namespace troupe::comm

@@ -10,9 +10,11 @@
 
 namespace troupe::comm {
 
-// Returns null ends where the build has no MPI or MPI cannot be started.
+// Returns null ends where the build has no MPI or MPI cannot be started. No
+// other pair shares its context, which a test may break.
 LinkPair MakeMpiPair();
 // Returns a link between processes `a` and `b`: end a is that of process `a`.
+// All of these share a context.
 LinkPair MakeMpiPairOf(int a, int b);
 
 }  // namespace troupe::comm

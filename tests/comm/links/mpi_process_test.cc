@@ -2,10 +2,14 @@
 
 #include "comm/mpi/mpi_process.h"
 
+#include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -167,6 +171,72 @@ int LateMain(const std::string& fifo) {
   std::_Exit(well ? kGaveUp : 1);  // a thread still waits in MPI_Init
 }
 
+// Waits until the process has been stopped; its parent ends this one if it is
+// not, after a minute.
+void AwaitStop(std::uint64_t pid) {
+  for (;;) {
+    std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
+    std::string number, name;
+    char state = ' ';
+    stat >> number >> name >> state;
+    if (state == 'T') return;
+    sched_yield();
+  }
+}
+
+// Process 0 sends payloads to process 1, which is stopped, ends the link, and
+// uses their memory for something else. Process 1 goes on after that.
+bool SendsToAStopped(Link* link, RecordingSink* sink) {
+  Pump({link}, [&] { return sink->count() == 1; });
+  const std::uint64_t pid = sink->last().frame.words[0];
+  link->Send(Frame(), nullptr, nullptr);
+  AwaitStop(pid);
+  std::string text(1 << 20, 'a');
+  Frame frame;
+  frame.bytes = static_cast<std::uint32_t>(text.size());
+  CountDone done;
+  for (int i = 0; i < 3; ++i) link->Send(frame, text.data(), &done);
+  const bool lent = done.count == 0;
+  link->Close(absl::AbortedError(kWhy));
+  const bool given_back = done.count == 3;
+  text.assign(text.size(), 'b');
+  ::kill(static_cast<pid_t>(pid), SIGCONT);
+  return lent && given_back;
+}
+
+bool IsStopped(Link* link, RecordingSink* sink) {
+  Frame frame;
+  frame.words[0] = ::getpid();
+  link->Send(frame, nullptr, nullptr);
+  Pump({link}, [&] { return sink->count() == 1; });
+  std::raise(SIGSTOP);
+  Pump({link}, [&] { return sink->losses() == 1; });
+  return sink->count() == 1 && sink->why() == absl::AbortedError(kWhy);
+}
+
+// Process 1 reports through `fifo`; process 0, whose memory it may read, stays
+// until then.
+int StoppedMain(const std::string& fifo) {
+  absl::StatusOr<std::unique_ptr<MpiProcess>> mpi = MpiProcess::Start();
+  if (!mpi.ok()) return 1;
+  const int me = (*mpi)->process();
+  auto links = (*mpi)->MakeLinks(/*generation=*/0);
+  if (!links.ok()) return 1;
+  Link* const link = (*links)[1 - me].get();
+  RecordingSink sink(RecordingSink::Places::kAlways);
+  link->SetSink(&sink);
+  bool well = false;
+  if (me == 0) {
+    well = SendsToAStopped(link, &sink);
+    well &= std::ifstream(fifo).get() == 'y';
+  } else {
+    well = IsStopped(link, &sink);
+    std::ofstream(fifo) << (well ? 'y' : 'n');
+  }
+  std::fflush(nullptr);
+  std::_Exit(well ? kGaveUp : 1);  // MPI is broken
+}
+
 // Returns the exit code of this program under mpirun.
 int RunUnderMpirun(int processes, const std::string& transport,
                    const std::string& words) {
@@ -202,6 +272,15 @@ TEST_P(MpiProcessTest, OneThatWaitsForOthersCanGiveUp) {
   ::unlink(fifo.c_str());
 }
 
+TEST_P(MpiProcessTest, OneThatWasStoppedTakesNoMemoryThatWasGivenBack) {
+  const std::string fifo =
+      absl::StrCat(testing::TempDir(), "/stop_", ::getpid(), GetParam());
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(RunUnderMpirun(2, GetParam(), absl::StrCat("--stopped ", fifo)),
+            kGaveUp);
+  ::unlink(fifo.c_str());
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, MpiProcessTest, testing::Values("vader", "tcp"),
                          [](const auto& info) {
                            return std::string(info.param);
@@ -216,6 +295,9 @@ int main(int argc, char** argv) {
   }
   if (argc > 2 && std::string(argv[1]) == "--late") {
     return troupe::comm::LateMain(argv[2]);
+  }
+  if (argc > 2 && std::string(argv[1]) == "--stopped") {
+    return troupe::comm::StoppedMain(argv[2]);
   }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

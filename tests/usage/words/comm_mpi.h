@@ -4,7 +4,9 @@
 #define TESTS_USAGE_WORDS_COMM_MPI_H_
 
 #include <memory>
+#include <string>
 
+#include "absl/status/status.h"
 #include "base/check.h"
 #include "comm/link.h"
 
@@ -21,6 +23,20 @@ void EndMpi();
 namespace usage::mpi_link_h {
 extern const std::shared_ptr<MpiContext> context;
 }
+namespace usage::mpi_payloads_h {
+extern const std::shared_ptr<MpiContext> context;
+extern const Frame frame;
+extern char* const place;
+void Use(const char* data);
+}  // namespace usage::mpi_payloads_h
+namespace usage::mpi_sends_h {
+extern const std::shared_ptr<MpiContext> context;
+extern const Frame frame;
+extern const char* const payload;
+extern const std::string last_words;
+extern const absl::Status why;
+extern SendDone* done;
+}  // namespace usage::mpi_sends_h
 }  // namespace troupe::comm::internal
 
 #endif  // TESTS_USAGE_WORDS_COMM_MPI_H_

@@ -95,7 +95,8 @@ comm::ConnectOptions ConnectOptionsOf(const WorkerOptions& worker,
   return options;
 }
 
-absl::Status RunOverLinks(const WorkerOptions& worker, Links links) {
+absl::Status RunOverLinks(const WorkerOptions& worker,
+                          const comm::TransportRule& transport, Links links) {
   comm::FabricOptions options;
   if (!worker.algorithm.empty()) {
     options.two_step = worker.algorithm == "two_step";
@@ -108,10 +109,14 @@ absl::Status RunOverLinks(const WorkerOptions& worker, Links links) {
     world.ranks.push_back(rank);
   }
   options.links = std::move(links);
-  // Ordinary memory if no link can share it. An algorithm that the options name
-  // is one for links, so that no memory is shared then.
-  const auto memory = std::make_shared<comm::SharedMemory>();
-  if (worker.algorithm.empty()) options.shared_memory = memory;
+  // An algorithm that the options name is one for links, so that no memory is
+  // shared then.
+  nn::CachingAllocator ordinary;
+  nn::Allocator* allocator = &ordinary;
+  if (transport.shares_memory && worker.algorithm.empty()) {
+    options.shared_memory = std::make_shared<comm::SharedMemory>();
+    allocator = &options.shared_memory->allocator();
+  }
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<comm::Fabric> fabric,
                           comm::Fabric::Make(std::move(options)));
   TROUPE_ASSIGN_OR_RETURN(comm::Group group, fabric->MakeGroup(world));
@@ -120,7 +125,7 @@ absl::Status RunOverLinks(const WorkerOptions& worker, Links links) {
   for (;;) {
     TROUPE_ASSIGN_OR_RETURN(const bool more, NextTurn(comm, &turn));
     if (!more) break;
-    const double us = Reduce(comm, memory->allocator(), turn);
+    const double us = Reduce(comm, *allocator, turn);
     if (worker.rank == 0) Answer(us);
   }
   // No rank may leave before all have received the last turn.
@@ -144,7 +149,7 @@ absl::Status RunConnected(const WorkerOptions& options,
   std::copy(token.begin(), token.end(), connect.token.begin());
   TROUPE_ASSIGN_OR_RETURN(comm::PeerLinks peers,
                           transport.connect(connect, store));
-  return RunOverLinks(options, std::move(peers.links));
+  return RunOverLinks(options, transport, std::move(peers.links));
 }
 
 // Starts the other ranks as children; none of them outlives this process.
@@ -191,7 +196,7 @@ absl::Status RunUnderMpirun(WorkerOptions options,
   TROUPE_ASSIGN_OR_RETURN(
       comm::PeerLinks peers,
       transport.connect(ConnectOptionsOf(options, transport), store));
-  return RunOverLinks(options, std::move(peers.links));
+  return RunOverLinks(options, transport, std::move(peers.links));
 }
 
 }  // namespace

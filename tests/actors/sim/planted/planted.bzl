@@ -36,7 +36,7 @@ def _plant(source):
     )
     return copy
 
-def planted_bugs_test(name, srcs, planted, deps, tags = [], **kwargs):
+def planted_bugs_test(name, srcs, planted, deps, tags = [], hunt = "hunt", **kwargs):
     """The linker takes the copies instead of the sources in the libraries, where
     those are `apart` (//third_party/merge).
 
@@ -47,6 +47,7 @@ def planted_bugs_test(name, srcs, planted, deps, tags = [], **kwargs):
         `srcs` includes as "planted_NAME", a .cu file as "planted_NAME.inc".
       deps: libraries, among them those of the sources.
       tags: beside no_asan.
+      hunt: "hunt_alone" for sources that need no actors.
       **kwargs: size, copts, ... of the cc_test.
     """
     native.cc_test(
@@ -54,6 +55,6 @@ def planted_bugs_test(name, srcs, planted, deps, tags = [], **kwargs):
         srcs = srcs + [_plant(source) for source in planted],
         linkstatic = True,  # a shared library would use its own sources
         tags = tags + ["no_asan"],  # which would name some of the bugs before they do harm
-        deps = deps + ["//tests/actors/sim/planted:hunt"],
+        deps = deps + ["//tests/actors/sim/planted:" + hunt],
         **kwargs
     )
