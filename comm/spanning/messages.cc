@@ -11,7 +11,7 @@ namespace {
 
 // Limit on the bytes of offers that one group keeps for receives that have not
 // been posted.
-constexpr std::size_t kHeldBytesMax = std::size_t{64} << 20;
+constexpr std::size_t kHeldOfferBytesMax = std::size_t{64} << 20;
 // Memory for an offer besides its payload.
 constexpr std::size_t kOfferBytes = 256;
 
@@ -120,7 +120,7 @@ absl::Status SpanningMessages::Take(int peer, const Frame& frame,
   offer.count = static_cast<std::int64_t>(frame.words[1]);
   offer.id = frame.seq;
   const std::size_t held = kOfferBytes + (sent.data ? sent.bytes : 0);
-  if (held_bytes_.fetch_add(held) + held > kHeldBytesMax) {
+  if (held_bytes_.fetch_add(held) + held > kHeldOfferBytesMax) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "rank ", to, " has ", held_bytes_.load(),
         " bytes of messages that it did not receive; the last is rank ",

@@ -10,7 +10,7 @@ namespace {
 
 // Limit on the memory for one sender's parcels that no handler has taken: small
 // payloads, and descriptions of large ones.
-constexpr std::size_t kHeldBytesMax = std::size_t{16} << 20;
+constexpr std::size_t kHeldParcelBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kParcelBytes = 1024;
 
 }  // namespace
@@ -89,7 +89,7 @@ absl::Status Parcels::Take(int peer, const Frame& frame, const char* payload) {
     if (!status_.ok()) return absl::OkStatus();
     std::size_t& held = held_bytes_[peer];
     held += kParcelBytes + frame.bytes;
-    if (held > kHeldBytesMax) {
+    if (held > kHeldParcelBytesMax) {
       return absl::ResourceExhaustedError(absl::StrCat(
           board_.NameOf(peer), " sent ", held,
           " bytes of parcels that nobody took; the last on channel ",

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kStagingKeptBytesMax = std::size_t{64} << 20;
 // Limit on the bytes of frames that one peer may send to endpoints which do not
 // exist yet.
-constexpr std::size_t kHeldBytesMax = std::size_t{64} << 20;
+constexpr std::size_t kHeldFrameBytesMax = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -245,7 +245,7 @@ absl::Status Switchboard::Hold(int peer, const Frame& frame,
         ", which was not announced to it"));
   }
   const std::size_t bytes = sizeof(Held) + frame.bytes;
-  if (peers_[peer].held_bytes + bytes > kHeldBytesMax) {
+  if (peers_[peer].held_bytes + bytes > kHeldFrameBytesMax) {
     return absl::ResourceExhaustedError(absl::StrCat(
         NameOf(peer), " is too far ahead: it sent ", peers_[peer].held_bytes,
         " bytes to groups that are not "
