@@ -17,7 +17,7 @@ import random
 import torch
 
 # The last two fill DRAWERS.
-from expression_drawers import DRAWERS, Unfit, broadcasts
+from expression_drawers import DRAWERS, Unfit, broadcasts, fit
 import expression_layouts  # pylint: disable=unused-import
 import expression_numbers  # pylint: disable=unused-import
 from expression_torch import apply
@@ -190,17 +190,18 @@ class Draw:
 
     def partner(self, name, fits=lambda x: True, kind="normal"):
         """A value that broadcasts with that one: another, or a new input."""
-        x = self[name]
+        return self.partner_of_shape(self[name].shape, fits, kind)
+
+    def partner_of_shape(self, shape, fits=lambda x: True, kind="normal"):
+        """The same beside a value of this shape."""
         if self.chance(0.5):
-            def both(y):
-                return broadcasts(x.shape, y.shape) and fits(y)
             try:
-                return self.pick(both)
+                return self.pick(
+                    lambda y: broadcasts(shape, y.shape) and fits(y))
             except Unfit:
                 pass
-        made = self.add_partner(self.broadcast_shape(x.shape), kind)
-        if not fits(self[made]):
-            raise Unfit
+        made = self.add_partner(self.broadcast_shape(shape), kind)
+        fit(fits(self[made]))
         return made
 
     def mask(self, shape, fits):
@@ -211,8 +212,7 @@ class Draw:
             if old:
                 return self.choice(old)
         made = self.add_input(self.broadcast_shape(shape), "mask")
-        if not fits(self[made].shape):
-            raise Unfit
+        fit(fits(self[made].shape))
         return made
 
     def index(self, shape, bound):

@@ -183,6 +183,32 @@ def einsum(d, op):
     d.step(op, *operands, equation=",".join(lists) + "->" + "".join(kept))
 
 
+@drawer("MaskedAttention")
+def attention(d, op):
+    q = d.pick(lambda x: x.dim() == 4 and 0 not in x.shape[2:]) if (
+        d.chance(0.5)) else d.add_partner(d.shape(4, 4))
+    samples, queries, heads, width = d[q].shape
+    groups = d.choice([n for n in range(1, heads + 1) if heads % n == 0])
+    keys = d.integer(1, 5)
+    fit(width > 0)
+    operands = [q] + [d.like((samples, keys, groups, width)) for _ in "kv"]
+    scores = (samples, heads, queries, keys)
+
+    def fits(shape):
+        return broadcasts(shape, scores) and (
+            torch.broadcast_shapes(shape, scores) == scores)
+
+    options = {"mask": d.chance(0.5), "bias": d.chance(0.5),
+               "causal": d.chance(0.4)}
+    if options["mask"]:
+        operands.append(d.mask(scores, fits))
+    if options["bias"]:
+        operands.append(d.partner_of_shape(scores, lambda x: fits(x.shape)))
+    if d.chance(0.3):
+        options["scale"] = d.number(-1, 1)
+    d.step(op, *operands, **options)
+
+
 # --- reductions and orders -------------------------------------------------------
 
 

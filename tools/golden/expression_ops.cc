@@ -15,6 +15,7 @@
 #include "nn/autograd/create.h"
 #include "nn/autograd/var_math.h"
 #include "nn/ops/activation.h"
+#include "nn/ops/masked_attention.h"
 
 namespace troupe::golden {
 namespace {
@@ -194,6 +195,16 @@ void AddProducts(Table& all) {
   };
   all["Einsum"] = [](const Call& c) -> Vars {
     return {nn::Einsum(c.Text("equation"), c.All())};
+  };
+  all["MaskedAttention"] = [](const Call& c) -> Vars {
+    nn::ops::AttentionOptions options;
+    options.causal = c.Flag("causal");
+    if (!c.Text("scale").empty()) options.scale = c.Double("scale");
+    nn::ops::AttentionMask mask;
+    if (c.Flag("mask")) mask.mask = c[3];
+    if (c.Flag("bias")) mask.bias = c[c.Flag("mask") ? 4 : 3];
+    return {c[0].Apply(nn::ops::MaskedAttention, c[1].tensor(), c[2].tensor(),
+                       mask, options)};
   };
 }
 

@@ -85,6 +85,24 @@ def masked_fill(operands, _):
     return torch.masked_fill(x, condition != 0, value)
 
 
+def attention(operands, a):
+    """Of heads [N, T, H, D], with fewer heads of keys; without a mask and a bias
+    the op of nn/ops/attention.h."""
+    q, k, v, *rest = operands
+    groups = q.shape[2] // k.shape[2]
+    seen = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool)
+    if a.get("causal"):
+        seen = seen.tril()
+    if a.get("mask"):
+        seen = seen & (rest.pop(0) != 0)
+    bias = rest.pop(0) if a.get("bias") else torch.zeros((), dtype=q.dtype)
+    y = F.scaled_dot_product_attention(
+        q.transpose(1, 2), k.repeat_interleave(groups, 2).transpose(1, 2),
+        v.repeat_interleave(groups, 2).transpose(1, 2),
+        attn_mask=torch.where(seen, bias, -torch.inf), scale=a.get("scale"))
+    return y.transpose(1, 2)
+
+
 def cross_entropy(operands, a):
     weights = a.get("class_weights")
     logits, labels = operands
@@ -172,6 +190,7 @@ OPS = {
     "MaskedFill": masked_fill,
     "MatMul": binary(torch.matmul),
     "Einsum": lambda operands, a: torch.einsum(a["equation"], *operands),
+    "MaskedAttention": attention,
     "Sum": over(lambda x, axes, keep: torch.sum(x, axes, keepdim=keep)),
     "Mean": over(lambda x, axes, keep: torch.mean(x, axes, keepdim=keep)),
     "Variance": variance,

@@ -1,13 +1,16 @@
 // Cases of the fronts of attention and of positions, and of parameters that
 // several ops read in part or twice.
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "nn/ops/add.h"
 #include "nn/ops/attention.h"
 #include "nn/ops/embedding.h"
 #include "nn/ops/linear.h"
+#include "nn/ops/masked_attention.h"
 #include "nn/ops/rotary.h"
 #include "tests/nn/fronts/front_case.h"
 #include "tests/nn/testing/tensor_values.h"
@@ -65,6 +68,73 @@ std::vector<FrontCase> AttentionCases() {
        [](Context& ctx, const Tensors& v) {
          return ops::PackedAttention(ctx, v[0], v[1], Heads(2, 2, false));
        }},
+  };
+}
+
+Tensor Constant(Context& ctx, const Shape& shape, DType dtype,
+                const std::vector<double>& values) {
+  return MakeTensor(shape, dtype, values, ctx.kernels().allocator());
+}
+
+// The second query sees no key.
+Tensor SomeKeys(Context& ctx, const Tensors& v) {
+  ops::AttentionMask seen;
+  seen.mask = Constant(ctx, {3, 5}, v[0].dtype(),
+                       {1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1});
+  return ops::MaskedAttention(ctx, v[0], v[1], v[2], seen);
+}
+
+// A bias for each head, of which one query of a head sees no key.
+Tensor Biased(Context& ctx, const Tensors& v) {
+  constexpr double kHides = -std::numeric_limits<double>::infinity();
+  std::vector<double> hidden(2 * 3 * 4, 0);
+  hidden[5] = kHides;
+  for (int i = 12; i < 16; ++i) hidden[i] = kHides;
+  ops::AttentionMask seen;
+  seen.bias =
+      ops::Add(ctx, v[3], Constant(ctx, {2, 3, 4}, v[0].dtype(), hidden));
+  ops::AttentionOptions options;
+  options.scale = 0.75;
+  return ops::MaskedAttention(ctx, v[0], v[1], v[2], seen, options);
+}
+
+// A mask of f32 in any dtype, a bias that is broadcast, fewer heads of keys.
+Tensor MaskedAndBiased(Context& ctx, const Tensors& v) {
+  ops::AttentionMask seen;
+  seen.mask =
+      Constant(ctx, {2, 1, 1, 5}, DType::kF32, {0, 1, 1, 1, 1, 1, 1, 0, 1, 1});
+  seen.bias = v[3];
+  ops::AttentionOptions options;
+  options.causal = true;
+  return ops::MaskedAttention(ctx, v[0], v[1], v[2], seen, options);
+}
+
+Tensor PaddedKeys(Context& ctx, const Tensors& v) {
+  ops::AttentionMask seen;
+  seen.mask = ops::KeyPaddingMask(
+      ctx, Constant(ctx, {2, 4}, DType::kI64, {0, 0, 0, 1, 0, 1, 1, 1}));
+  return ops::MaskedAttention(ctx, v[0], v[1], v[2], seen,
+                              Heads(2, 1, /*causal=*/false));
+}
+
+std::vector<FrontCase> MaskedCases() {
+  return {
+      {"attention_mask",
+       {{2, 3, 2, 4}, {2, 5, 2, 4}, {2, 5, 2, 4}},
+       {},
+       SomeKeys},
+      {"attention_bias",
+       {{2, 3, 2, 2}, {2, 4, 2, 2}, {2, 4, 2, 2}, {2, 3, 4}},
+       {},
+       Biased},
+      {"attention_mask_and_bias",
+       {{2, 4, 4, 2}, {2, 5, 2, 2}, {2, 5, 2, 2}, {4, 1, 5}},
+       {},
+       MaskedAndBiased},
+      {"attention_key_padding",
+       {{2, 3, 6}, {2, 4, 3}, {2, 4, 3}},
+       {},
+       PaddedKeys},
   };
 }
 
@@ -168,8 +238,8 @@ std::vector<FrontCase> SharedParameterCases() {
 }  // namespace
 
 void AddAttentionFronts(std::vector<FrontCase>& all) {
-  for (const auto& cases : {AttentionCases(), MultiheadCases(), PositionCases(),
-                            SharedParameterCases()}) {
+  for (const auto& cases : {AttentionCases(), MaskedCases(), MultiheadCases(),
+                            PositionCases(), SharedParameterCases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
 }

@@ -7,6 +7,7 @@
 #include "nn/autograd/context.h"
 #include "nn/ops/attention.h"
 #include "nn/ops/linear.h"
+#include "nn/ops/masked_attention.h"
 #include "nn/ops/rotary.h"
 #include "tests/nn/ops/op_errors_fixture.h"
 
@@ -80,6 +81,37 @@ TEST_F(AttentionErrorsTest, DropoutIsAProbabilityWithADrawForEachKey) {
             "sample, got 1 heads of 200000 queries and 200000 keys");
 }
 
+TEST_F(AttentionErrorsTest, AMaskBroadcastsToTheScores) {
+  const auto masked = [&](const Tensor& k, const ops::AttentionMask& mask) {
+    return Message([&](Context& ctx) {
+      return ops::MaskedAttention(ctx, T({2, 3, 4, 5}), k, k, mask);
+    });
+  };
+  const Tensor k = T({2, 6, 2, 5});
+  EXPECT_EQ(masked(k, {T({2, 6}), Tensor()}),
+            "attention takes a mask of floating numbers that broadcasts to "
+            "[N, Hq, T, S], [2, 4, 3, 6], got f32[2, 6]; reshape it, or "
+            "compare it with 0");
+  EXPECT_NE(masked(k, {T({3, 6}, DType::kI64), Tensor()}).find("got i64[3, 6]"),
+            std::string::npos);
+  EXPECT_EQ(masked(k, {Tensor(), T({1, 2, 4, 3, 6})}),
+            "attention takes a bias of the dtype of q, f32, that broadcasts to "
+            "[N, Hq, T, S], [2, 4, 3, 6], got f32[1, 2, 4, 3, 6]; cast or "
+            "reshape it");
+  EXPECT_NE(masked(k, {T({3, 6}), T({3, 6}, DType::kF64)}).find("got f64["),
+            std::string::npos);
+  // Operands that do not fit together, with the words of the other op.
+  const ops::AttentionMask any{T({3, 6}), Tensor()};
+  EXPECT_NE(masked(T({2, 6, 3, 5}), any).find("with 4 and 3 heads"),
+            std::string::npos);
+  EXPECT_EQ(masked(T({2, 0, 4, 5}), any),
+            "attention takes at least one key, got f32[2, 0, 4, 5]");
+  EXPECT_EQ(
+      Message([&](Context& ctx) { return ops::KeyPaddingMask(ctx, T({6})); }),
+      "key_padding_mask takes padding[N, S], got f32[6]; give it a row "
+      "for each sample");
+}
+
 TEST_F(AttentionErrorsTest, RotaryTurnsPairs) {
   ops::RotaryOptions options;
   const auto rotary = [&](const Tensor& x) {
@@ -114,6 +146,22 @@ TEST_F(AttentionErrorsTest, AShapeOnlyForwardCountsWhatIsSeen) {
   ASSERT_TRUE(ctx.ok()) << ctx.status();
   EXPECT_EQ(y.shape(), (Shape{3, 4, 10}));
   EXPECT_EQ(record.flops(), 4.0 * 3 * 2 * 5 * (1 + 2 + 3 + 4));
+}
+
+TEST_F(AttentionErrorsTest, AShapeOnlyForwardTakesAMask) {
+  ShapeRecord record;
+  Context ctx(Device{}, record);
+  const auto meta = [](const Shape& shape) {
+    return Tensor::Meta(shape, DType::kF32, Device{});
+  };
+  ops::AttentionOptions options;
+  options.causal = true;
+  const Tensor y = ops::MaskedAttention(
+      ctx, meta({2, 3, 4, 5}), meta({2, 6, 2, 5}), meta({2, 6, 2, 5}),
+      {ops::KeyPaddingMask(ctx, meta({2, 6})), meta({4, 3, 6})}, options);
+  ASSERT_TRUE(ctx.ok()) << ctx.status();
+  EXPECT_EQ(y.shape(), (Shape{2, 3, 4, 5}));
+  EXPECT_GT(record.flops(), 4.0 * 2 * 4 * 5 * 3 * 6);
 }
 
 }  // namespace

@@ -64,6 +64,11 @@ namespace attention_h {
 extern const Tensor q, k, v, qkv;
 }
 
+namespace masked_attention_h {
+extern const Tensor q, k, v, tokens, by_distance;
+extern const double padding;
+}  // namespace masked_attention_h
+
 namespace rotary_h {
 extern const Tensor q, qkv;
 }

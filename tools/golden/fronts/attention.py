@@ -1,5 +1,7 @@
 """PyTorch's side of tests/nn/fronts/attention_fronts.cc."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -17,6 +19,43 @@ def sdpa(q, k, v, causal=False, scale=None):
             q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2),
             is_causal=causal, scale=scale)
     return y.transpose(1, 2)
+
+
+def masked(q, k, v, mask, scale=None):
+    """Attention with PyTorch's attn_mask, of booleans or added to the scores."""
+    groups = q.shape[2] // k.shape[2]
+    k = k.repeat_interleave(groups, dim=2)
+    v = v.repeat_interleave(groups, dim=2)
+    with sdpa_kernel(SDPBackend.MATH):
+        y = F.scaled_dot_product_attention(
+            q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2),
+            attn_mask=mask, scale=scale)
+    return y.transpose(1, 2)
+
+
+def some_keys(q, k, v):
+    return masked(q, k, v, torch.tensor(
+        [[1, 0, 1, 1, 0], [0, 0, 0, 0, 0], [1, 1, 0, 1, 1]],
+        dtype=torch.bool))
+
+
+def biased(q, k, v, bias):
+    hidden = torch.zeros(24, dtype=bias.dtype)
+    hidden[5] = hidden[12:16] = -math.inf
+    return masked(q, k, v, bias + hidden.reshape(2, 3, 4), scale=0.75)
+
+
+def masked_and_biased(q, k, v, bias):
+    seen = torch.tensor([[0, 1, 1, 1, 1], [1, 1, 0, 1, 1]], dtype=torch.bool)
+    seen = seen[:, None, None, :] & torch.ones(4, 5, dtype=torch.bool).tril()
+    return masked(q, k, v, bias.masked_fill(~seen, -math.inf))
+
+
+def padded_keys(q, k, v):
+    padding = torch.tensor([[0, 0, 0, 1], [0, 1, 1, 1]], dtype=torch.bool)
+    y = masked(q.unflatten(2, (2, -1)), k.unflatten(2, (1, -1)),
+               v.unflatten(2, (1, -1)), ~padding[:, None, None, :])
+    return y.flatten(2)
 
 
 def of_rank_3(q, k, v):
@@ -90,6 +129,12 @@ CASES = [
     ("attention_packed_grouped", [[1, 4, 6, 3]], packed_grouped),
     ("attention_keys_and_values_packed", [[2, 3, 4], [2, 5, 8]],
      keys_and_values_packed),
+    ("attention_mask", [[2, 3, 2, 4], [2, 5, 2, 4], [2, 5, 2, 4]], some_keys),
+    ("attention_bias",
+     [[2, 3, 2, 2], [2, 4, 2, 2], [2, 4, 2, 2], [2, 3, 4]], biased),
+    ("attention_mask_and_bias",
+     [[2, 4, 4, 2], [2, 5, 2, 2], [2, 5, 2, 2], [4, 1, 5]], masked_and_biased),
+    ("attention_key_padding", [[2, 3, 6], [2, 4, 3], [2, 4, 3]], padded_keys),
     ("multihead_attention",
      [[2, 3, 4], [2, 5, 4], [12, 4], [12], [4, 4], [4]], multihead),
     ("multihead_attention_of_itself",

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
 #include "tests/base/cuda/emulated/test_device.h"
+#include "tests/nn/fronts/golden_fronts.h"
 #include "tests/nn/kernels/cuda/test_kernels.h"
 #include "tests/nn/ops/op_suite.h"
 #include "tests/nn/testing/tensor_values.h"
@@ -49,6 +50,13 @@ INSTANTIATE_TEST_SUITE_P(Cuda, ElementWiseSuite,
 
 INSTANTIATE_TEST_SUITE_P(Cuda, BackendSuite, testing::ValuesIn(Backends()),
                          BackendName);
+
+// Ops that are composed of others, such as attention with a mask, have the
+// values and gradients of PyTorch.
+TEST(CudaFronts, AgreeWithPyTorch) {
+  if (!HasDevice()) GTEST_SKIP() << emulated_cuda_test::WhyNoDevice();
+  ExpectGoldenFronts(*CreateTestKernels(), DType::kF32);
+}
 
 class ScheduleSuite : public testing::TestWithParam<OpTest> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ScheduleSuite);
