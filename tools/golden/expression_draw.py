@@ -24,9 +24,14 @@ from expression_torch import apply
 
 STEPS = (15, 25)  # number of steps that are drawn, before those of the sum
 EXTENTS = (1, 2, 2, 3, 3, 5)
+# The extents of some draws, with which vector loops have whole vectors and tails,
+# and their share.
+WIDE_EXTENTS = (1, 4, 7, 16, 17, 33)
+WIDE_SHARE = 0.1
 # Ops that are drawn more often than others, so that values mix.
 OFTEN = ["+", "-", "*", "*", "/", "Exp", "MatMul", "Einsum", "Softmax", "Tanh"]
 NUMEL_MAX = 256  # elements of a value
+WIDE_NUMEL_MAX = 4096
 RANK_MAX = 6  # axes of a tensor (nn/tensor/shape.h)
 VALUE_MAX = 300.0
 GRADIENT_MAX = 3000.0
@@ -79,7 +84,10 @@ class Draw:
         self.program = Program(seed)
         self.values = {}
         self.losses, self.masks, self._used = set(), set(), set()
-        self._extents = [self.random.choice(EXTENTS) for _ in range(3)]
+        wide = self.chance(WIDE_SHARE)
+        self._numel_max = WIDE_NUMEL_MAX if wide else NUMEL_MAX
+        self._extents = [self.random.choice(WIDE_EXTENTS if wide else EXTENTS)
+                         for _ in range(3)]
         if self.chance(0.1):
             self._extents.append(0)
 
@@ -138,7 +146,7 @@ class Draw:
         count = 1
         for extent in shape:
             count *= extent
-        if count > NUMEL_MAX or len(shape) > RANK_MAX or (
+        if count > self._numel_max or len(shape) > RANK_MAX or (
                 kind == "index" and count and bound < 1):
             raise Unfit
         numbers = [draw() for _ in range(count)]
@@ -246,7 +254,7 @@ class Draw:
         outputs = apply(op, [self[each] if isinstance(each, str) else each
                              for each in operands], attributes)
         for y in outputs:
-            if y.numel() > NUMEL_MAX or y.dim() > RANK_MAX:
+            if y.numel() > self._numel_max or y.dim() > RANK_MAX:
                 raise Unfit
             if y.is_floating_point() and y.numel() and not (
                     y.detach().abs().max() <= VALUE_MAX):

@@ -10,7 +10,7 @@ expression_numbers.py and expression_layouts.py.
 import torch
 
 # How far values stay from kinks and ties, relative to the largest of them.
-MARGIN = 1e-3
+MARGIN = 1e-4
 
 DRAWERS = {}
 

@@ -6,10 +6,11 @@
     python3 tools/golden/expressions.py --draws=10000      # some minutes
 
 Needs PyTorch (a CPU is enough) and safetensors. A draw is an expression of some
-twenty ops of nn/autograd/{var,var_math,create}.h and of nn/ops, on tensors of
-rank 0 to 4 with extents 0 to 5, indices and masks; its scalar is the sum of all
-values that no op has used, times constants. It is far from kinks and ties of its
-ops, so that a rounding changes no branch.
+twenty ops: those of nn/autograd/{var,var_math,create}.h, activations and attention
+with masks, on tensors of rank 0 to 4 with extents 0 to 5, of some draws to 33, on
+indices and masks. Its scalar is the sum of all values that no op has used, times
+constants. It is far from kinks and ties of its ops, so that a rounding changes no
+branch.
 
 "reference" computes in f64: an element may be 1e-9 away from PyTorch's f64,
 relative to the largest element of its tensor, or to 1 if that is larger. "cpu"
