@@ -13,7 +13,7 @@ TransferSettings Settings(int members) {
   TransferSettings settings;
   settings.eager_bytes.assign(members, 0);
   settings.piece_bytes = kPieceElements * sizeof(float);
-  settings.two_step = true;
+  settings.two_step = members > 2;
   return settings;
 }
 
