@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "base/status_error.h"
 #include "gtest/gtest.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 #include "tests/troupe/device_ranks.h"
@@ -76,6 +78,20 @@ TEST(DeviceProfilerTest, OnAQueuedDevice) {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     ExpectAProfileWithoutAnEffect(QueuedRanks(1, seed));
   }
+}
+
+// A rank that throws in the block of a profile waits for no device any more.
+TEST(DeviceProfilerTest, AnExceptionStaysTheError) {
+  const absl::Status status = Spawn(
+      [](Rank& rank) {
+        Profiler profiler(rank);
+        RecordFunction part(rank, "part");
+        nn::Sum(rank.Ones({4}));
+        throw base::StatusError(absl::DataLossError("the cause"));
+      },
+      QueuedRanks(1, /*seed=*/3));
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_NE(status.message().find("the cause"), std::string::npos) << status;
 }
 
 TEST(DeviceProfilerTest, OnAnEmulatedGpu) {

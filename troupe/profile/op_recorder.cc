@@ -1,6 +1,7 @@
 #include "troupe/profile/op_recorder.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,7 @@ void OpRecorder::Clear() {
   profile_.rank = rank_;
   modules_.Clear();
   shapes_.Clear();
+  open_.clear();  // an exception may have left an op
   ranges_.clear();
   module_of_node_.clear();
   bytes_ = BytesNow();
@@ -59,6 +61,8 @@ double OpRecorder::Now() const {
 
 void OpRecorder::Settle() {
   if (kernels_.queues() == nullptr) return;
+  // A rank that ends by an exception waits for nothing any more.
+  if (std::uncaught_exceptions() > 0) return;
   // An error of the device is told by the next one who waits for it.
   nn::Synchronize(kernels_, nn::Record(kernels_, nn::Queue::kCompute))
       .IgnoreError();
@@ -139,8 +143,10 @@ int OpRecorder::ModuleNow() {
   const int module = modules_.NumberOf(context_.path(), profile_.modules);
   // The node that this op's front will record, if it records one; those before
   // it that had no op are views in the same module.
-  if (tape != nullptr) module_of_node_.resize(tape->num_nodes() + 1, module);
-  if (tape != nullptr) module_of_node_.back() = module;
+  if (tape != nullptr) {
+    module_of_node_.resize(tape->num_nodes() + 1, module);
+    module_of_node_.back() = module;
+  }
   return module;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "gtest/gtest.h"
+#include "tests/actors/supervision/twenty_steps.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -12,15 +13,10 @@ namespace {
 // Returns the work of a job of 20 steps with a test set, evaluated every 8.
 DueWork WorkOf(JobSpec spec, std::int64_t first_step = 0,
                const std::optional<EvaluationState>& saved = std::nullopt) {
-  data::SamplerOptions options;
-  options.dataset_size = 256;
-  options.global_batch_size = 32;
-  auto span = std::make_shared<RunSpan>(*data::Sampler::Create(options));
-  span->first_step = first_step;
-  span->steps = 20;
   spec.test = TinyCnnJob(1, 1).test;
   spec.eval_every = 8;
-  return DueWork(std::make_shared<const JobSpec>(std::move(spec)), span, saved);
+  return DueWork(std::make_shared<const JobSpec>(std::move(spec)),
+                 TwentySteps(first_step), saved);
 }
 
 EvaluationReport ReportAt(std::int64_t step, double loss) {

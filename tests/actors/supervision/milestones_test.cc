@@ -4,21 +4,17 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/actors/supervision/twenty_steps.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
 namespace {
 
-// Returns the milestones for 256 samples in steps of 32: an epoch has 8 steps.
+// Returns the milestones of twenty steps.
 Milestones Make(JobSpec spec, bool test, std::int64_t first_step = 0) {
-  data::SamplerOptions options;
-  options.dataset_size = 256;
-  options.global_batch_size = 32;
-  auto span = std::make_shared<RunSpan>(*data::Sampler::Create(options));
-  span->first_step = first_step;
-  span->steps = 20;
   if (test) spec.test = TinyCnnJob(1, 1).test;
-  return Milestones(std::make_shared<const JobSpec>(std::move(spec)), span);
+  return Milestones(std::make_shared<const JobSpec>(std::move(spec)),
+                    TwentySteps(first_step));
 }
 
 std::vector<std::int64_t> All(const Milestones& milestones,

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "base/file_system.h"
 #include "data/dataset.h"
 #include "data/rank_batches.h"
-#include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/create.h"

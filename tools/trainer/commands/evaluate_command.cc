@@ -1,6 +1,5 @@
 #include "tools/trainer/commands/evaluate_command.h"
 
-
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/load_model.h"
