@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "comm/collective_kinds.h"
 #include "comm/communicator.h"
-#include "comm/reduction_tree.h"
+#include "comm/reduction/reduction_tree.h"
 
 namespace troupe::comm {
 namespace {

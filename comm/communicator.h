@@ -51,7 +51,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/event.h"
-#include "comm/reduce_op.h"
+#include "comm/reduction/reduce_op.h"
 #include "comm/replica_update.h"
 #include "nn/tensor/tensor.h"
 

@@ -11,14 +11,14 @@
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "comm/reduction_tree.h"
-#include "comm/spanning/courier.h"
-#include "comm/spanning/io_thread.h"
-#include "comm/spanning/parcels.h"
+#include "comm/reduction/reduction_tree.h"
+#include "comm/spanning/frames/courier.h"
+#include "comm/spanning/frames/io_thread.h"
+#include "comm/spanning/frames/parcels.h"
+#include "comm/spanning/frames/switchboard.h"
+#include "comm/spanning/frames/wire.h"
 #include "comm/spanning/spanning_group.h"
 #include "comm/spanning/spanning_state.h"
-#include "comm/spanning/switchboard.h"
-#include "comm/spanning/wire.h"
 
 namespace troupe::comm {
 namespace {

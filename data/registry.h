@@ -33,7 +33,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/dataset.h"
 #include "data/images/image_splits.h"
 #include "data/split_options.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/format_bytes.h"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::pipeline {
 namespace {

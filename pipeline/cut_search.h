@@ -36,8 +36,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "pipeline/partition.h"
-#include "pipeline/placement.h"
 #include "pipeline/schedules/step_simulation.h"
+#include "pipeline/table/placement.h"
 
 namespace troupe::pipeline {
 

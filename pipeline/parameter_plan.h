@@ -37,7 +37,7 @@
 #include "pipeline/buckets.h"
 #include "pipeline/mesh.h"
 #include "pipeline/plan.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

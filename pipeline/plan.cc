@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "pipeline/join_backwards.h"
 #include "pipeline/schedules/step_simulation.h"
 #include "pipeline/stage_buckets.h"
+#include "pipeline/table/join_backwards.h"
 #include "pipeline/ties.h"
 
 namespace troupe::pipeline {

@@ -32,9 +32,9 @@
 #include "pipeline/buckets.h"
 #include "pipeline/mesh.h"
 #include "pipeline/partition.h"
-#include "pipeline/placement.h"
 #include "pipeline/plan_choices.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 
@@ -45,8 +45,8 @@ using ScheduleFn =
     std::function<StepTable(const Mesh& mesh, int pp, int micro_batches)>;
 
 // Names of the orders in which comm/ adds up over ranks: one tree per element
-// on every transport (comm/reduction_tree.h); or an order that a library
-// chooses, with the same result on all ranks (comm/nccl/nccl_group.h).
+// on every transport (comm/reduction/reduction_tree.h); or an order that a
+// library chooses, with the same result on all ranks (comm/nccl/nccl_group.h).
 inline constexpr char kTreeReduction[] = "tree";
 inline constexpr char kAnyReduction[] = "any";
 // Leaves the choice to the job; MakePlan() alone takes the tree.

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/kernels/choice_cache.h"
-#include "pipeline/action_rules.h"
 #include "pipeline/plan.h"
-#include "pipeline/table_index.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/table_index.h"
 #include "pipeline/ties.h"
 
 namespace troupe::pipeline {

@@ -19,7 +19,7 @@
 #include "nn/kernels/loss_scale.h"
 #include "nn/tensor/dtype.h"
 #include "pipeline/mesh.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

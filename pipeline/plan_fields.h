@@ -27,7 +27,7 @@
 #include "pipeline/mesh.h"
 #include "pipeline/plan.h"
 #include "pipeline/plan_json.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

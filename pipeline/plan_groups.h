@@ -30,7 +30,8 @@ struct PlanGroup {
   GroupId id = GroupId::kWorld;
   // Axis along which layers communicate in it (StagePlan::layer_axes), or
   // replicas share buffers (StagePlan::shares_buffers). Empty: it belongs to
-  // the collectives of tables, whose rows name `id` (pipeline/action_rules.h).
+  // the collectives of tables, whose rows name `id`
+  // (pipeline/table/action_rules.h).
   std::string layer_axis;
   std::string name;        // name in errors
   std::vector<int> ranks;  // ranks of the job, by rank of the group

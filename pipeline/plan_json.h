@@ -7,8 +7,8 @@
 //
 // The text is canonical: equal plans give equal text, with the fields in one
 // order, so that its hash compares plans; a flag that is not set is left out.
-// Tables are written as their text (pipeline/schedule.h); their needs follow
-// from it.
+// Tables are written as their text (pipeline/table/schedule.h); their needs
+// follow from it.
 //
 // PlanFromJson takes text from untrusted sources: the plan that it returns
 // passes Plan::Check, and an error (kInvalidArgument) names the field, as

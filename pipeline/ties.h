@@ -16,8 +16,9 @@
 // equal in all stages of the tie; they are trained in all of them or in none.
 //
 // Gradients are summed over the stages on one rank, in the order of stages;
-// then over ranks, by the tree of comm/reduction_tree.h; then over replicas. So
-// two stages give the bits of one rank that adds up each use by itself.
+// then over ranks, by the tree of comm/reduction/reduction_tree.h; then over
+// replicas. So two stages give the bits of one rank that adds up each use by
+// itself.
 //
 // Source: Megatron-LM's embedding group (Shoeybi et al. 2019, arXiv:1909.08053;
 // Narayanan et al. 2021, arXiv:2104.04473). Cost: linear in the plan.

@@ -54,7 +54,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/reduce_op.h"
+#include "comm/reduction/reduce_op.h"
 #include "nn/autograd/parameter.h"
 #include "nn/tensor/tensor.h"
 #include "troupe/group.h"

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/fnv_hash.h"
 #include "base/status_error.h"
-#include "troupe/buffer_sync.h"
-#include "troupe/gather_numbers.h"
-#include "troupe/model_core.h"
+#include "troupe/internal/buffer_sync.h"
+#include "troupe/internal/gather_numbers.h"
+#include "troupe/internal/model_core.h"
 #include "troupe/optimizer.h"
 
 namespace troupe {

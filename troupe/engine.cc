@@ -6,9 +6,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/status_error.h"
-#include "troupe/replace_file.h"
+#include "troupe/internal/replace_file.h"
 #include "troupe/state.h"
 
 namespace troupe {

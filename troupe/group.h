@@ -58,7 +58,7 @@
 #include "actors/program/program_rank.h"
 #include "base/event.h"
 #include "comm/communicator.h"
-#include "comm/reduce_op.h"
+#include "comm/reduction/reduce_op.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/var.h"
 #include "nn/tensor/tensor.h"
@@ -91,7 +91,7 @@ class Work {
 
  private:
   friend class Group;
-  friend class HookRunner;  // troupe/hook_runner.h
+  friend class HookRunner;  // troupe/internal/hook_runner.h
   struct State;
   // Puts a message that has come into its tensor.
   void Land() const;

@@ -18,9 +18,9 @@
 #include "nn/autograd/tape.h"
 #include "nn/autograd/var_math.h"
 #include "nn/ops/cast.h"
-#include "troupe/gather_numbers.h"
-#include "troupe/join_notice.h"
-#include "troupe/model_core.h"
+#include "troupe/internal/gather_numbers.h"
+#include "troupe/internal/join_notice.h"
+#include "troupe/internal/model_core.h"
 
 namespace troupe {
 namespace {

@@ -9,7 +9,7 @@
 #include "data/in_memory_dataset.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/tensor/caching_allocator.h"
-#include "troupe/batch_reader.h"
+#include "troupe/internal/batch_reader.h"
 
 namespace troupe {
 namespace {

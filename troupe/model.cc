@@ -5,7 +5,7 @@
 #include "base/status_error.h"
 #include "nn/arena/parameter_arena.h"
 #include "troupe/group.h"
-#include "troupe/model_core.h"
+#include "troupe/internal/model_core.h"
 
 namespace troupe {
 

@@ -44,7 +44,7 @@
 
 namespace troupe {
 
-class ModelCore;  // troupe/model_core.h
+class ModelCore;  // troupe/internal/model_core.h
 
 // Whether a program in PyTorch's words gives an M where a model is needed.
 template <typename M>

@@ -11,9 +11,9 @@
 #include "actors/chunks/update_counts.h"
 #include "base/name_pattern.h"
 #include "base/status_error.h"
-#include "troupe/loop_rule.h"
-#include "troupe/master_values.h"
-#include "troupe/model_core.h"
+#include "troupe/internal/loop_rule.h"
+#include "troupe/internal/master_values.h"
+#include "troupe/internal/model_core.h"
 
 namespace troupe {
 namespace {

@@ -74,8 +74,8 @@ using nn::AdamOptions;
 using nn::LrSchedule;
 using nn::SgdOptions;
 
-class LoopRule;       // troupe/loop_rule.h
-struct LoopSettings;  // troupe/loop_rule.h
+class LoopRule;       // troupe/internal/loop_rule.h
+struct LoopSettings;  // troupe/internal/loop_rule.h
 
 class Optimizer : public Saved {
  public:

@@ -6,10 +6,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/status_error.h"
+#include "troupe/internal/replace_file.h"
 #include "troupe/profile/op_recorder.h"
-#include "troupe/replace_file.h"
 
 namespace troupe {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "base/status_error.h"
 #include "nn/kernels/device_queues.h"
-#include "troupe/layer_axes.h"
-#include "troupe/model_core.h"
+#include "troupe/internal/layer_axes.h"
+#include "troupe/internal/model_core.h"
 #include "troupe/profile/op_recorder.h"
 
 namespace troupe {

@@ -48,8 +48,8 @@ namespace troupe {
 using nn::DType;
 using nn::Shape;
 
-class LayerAxes;   // troupe/layer_axes.h
-class ModelCore;   // troupe/model_core.h
+class LayerAxes;   // troupe/internal/layer_axes.h
+class ModelCore;   // troupe/internal/model_core.h
 class OpRecorder;  // troupe/profile/op_recorder.h
 
 template <typename M>

@@ -12,7 +12,7 @@
 #include "nn/kernels/device_queues.h"
 #include "nn/serialize/safetensors.h"
 #include "nn/tensor/caching_allocator.h"
-#include "troupe/replace_file.h"
+#include "troupe/internal/replace_file.h"
 
 namespace troupe {
 namespace {

@@ -38,7 +38,7 @@
 //     kInvalidArgument: names are missing, unexpected or of another shape, each
 //       of which is listed; a name twice; a tensor without memory
 //     kUnavailable: another rank or process is saving to `path`
-//     other: from the file system (base/file_system.h), with the path
+//     other: from the file system (base/files/file_system.h), with the path
 // Lifetime: a State refers to what was added. Threads: one at a time. Both
 // calls block, and wait for the device.
 
@@ -58,7 +58,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"

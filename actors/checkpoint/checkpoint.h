@@ -37,7 +37,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "actors/checkpoint/trainer_state.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/serialize/safetensors.h"
 
 namespace troupe::actors {

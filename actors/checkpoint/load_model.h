@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/checkpoint/checkpoint.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
 #include "nn/serialize/safetensors.h"

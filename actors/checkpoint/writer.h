@@ -32,7 +32,7 @@
 #include "absl/types/span.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/trainer_state.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::actors {
 

@@ -34,7 +34,7 @@
 
 #include "absl/status/status.h"
 #include "actors/chunks/chunk_parameters.h"
-#include "actors/chunks/step_trace.h"
+#include "actors/chunks/step/step_trace.h"
 #include "actors/chunks/use_marks.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/parameter.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/state_dict.h"
-#include "actors/chunks/loss_scaler.h"
+#include "actors/chunks/step/loss_scaler.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/step_scalars.h"

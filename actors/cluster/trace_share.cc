@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "base/check.h"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
 namespace {

@@ -1,7 +1,7 @@
 // Walks the tables of a rank's steps: starts each action when it may run, and
 // gives the signals of each that has ended. The rules of
-// pipeline/action_rules.h decide when an action runs; its StepAction does the
-// work (step_action.h).
+// pipeline/table/action_rules.h decide when an action runs; its StepAction does
+// the work (step_action.h).
 //
 //   Dispatcher dispatcher(options, parts, MakeActions(parts), inbox, losses,
 //                         trace);
@@ -34,14 +34,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/chunks/chunk.h"
-#include "actors/chunks/step_trace.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_trace.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/engine/engine_parts.h"
 #include "actors/engine/inbox.h"
 #include "actors/engine/step_action.h"
 #include "actors/engine/step_in_flight.h"
 #include "base/event.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 

@@ -17,10 +17,10 @@
 #include "absl/status/status.h"
 #include "actors/chunks/chunk.h"
 #include "actors/chunks/chunk_parameters.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/engine/bucket_events.h"
+#include "actors/engine/fiber/quiet_wait.h"
 #include "actors/engine/predicted_outputs.h"
-#include "actors/engine/quiet_wait.h"
 #include "actors/engine/rank_device.h"
 #include "actors/engine/rank_groups.h"
 #include "actors/engine/reducer.h"
@@ -30,7 +30,7 @@
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
 #include "pipeline/plan.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 

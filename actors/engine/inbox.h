@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/engine/engine_parts.h"
 #include "nn/tensor/tensor.h"
 

@@ -18,7 +18,7 @@
 #define ACTORS_ENGINE_LAYER_COLLECTIVES_H_
 
 #include "absl/status/status.h"
-#include "actors/engine/strand_wait.h"
+#include "actors/engine/fiber/strand_wait.h"
 #include "comm/communicator.h"
 #include "nn/collectives.h"
 #include "nn/kernels/kernels.h"

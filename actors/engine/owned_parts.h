@@ -21,16 +21,16 @@
 
 #include "actors/chunks/chunk.h"
 #include "actors/chunks/chunk_parameters.h"
-#include "actors/chunks/step_trace.h"
+#include "actors/chunks/step/step_trace.h"
 #include "actors/engine/bucket_events.h"
 #include "actors/engine/engine_parts.h"
+#include "actors/engine/fiber/quiet_wait.h"
+#include "actors/engine/fiber/strand_wait.h"
 #include "actors/engine/inbox.h"
 #include "actors/engine/predicted_outputs.h"
-#include "actors/engine/quiet_wait.h"
 #include "actors/engine/rank_device.h"
 #include "actors/engine/reducer.h"
 #include "actors/engine/step_position.h"
-#include "actors/engine/strand_wait.h"
 
 namespace troupe::actors {
 

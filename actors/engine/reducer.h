@@ -22,11 +22,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/engine/fiber/strand_wait.h"
 #include "actors/engine/rank_groups.h"
-#include "actors/engine/strand_wait.h"
 #include "comm/communicator.h"
 #include "pipeline/group_id.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/loss_scaler.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/loss_scaler.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/engine/engine_parts.h"
 
 namespace troupe::actors {

@@ -1,7 +1,7 @@
 // Runs one kind of action in the step engine (strategy pattern): a rank has one
 // object for each kind (actions/actions.h has the list). When an action may run
-// is data (pipeline/action_rules.h); the Dispatcher (dispatcher.h) runs it
-// then.
+// is data (pipeline/table/action_rules.h); the Dispatcher (dispatcher.h) runs
+// it then.
 //
 //   const StepActions actions = MakeActions(parts);
 //   StepAction& forward = *actions[static_cast<int>(ActionKind::kForward)];

@@ -22,13 +22,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/step_loss.h"
-#include "actors/chunks/step_trace.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_loss.h"
+#include "actors/chunks/step/step_trace.h"
+#include "actors/chunks/step/step_types.h"
 #include "nn/kernels/kernels.h"
-#include "pipeline/schedule.h"
-#include "pipeline/table_cursor.h"
-#include "pipeline/table_index.h"
+#include "pipeline/table/schedule.h"
+#include "pipeline/table/table_cursor.h"
+#include "pipeline/table/table_index.h"
 
 namespace troupe::actors {
 

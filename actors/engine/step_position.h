@@ -21,7 +21,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_types.h"
 
 namespace troupe::actors {
 

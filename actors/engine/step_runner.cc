@@ -10,9 +10,9 @@
 #include "actors/engine/snapshot.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
-#include "pipeline/action_rules.h"
-#include "pipeline/activation_bound.h"
-#include "pipeline/compute_order.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/activation_bound.h"
+#include "pipeline/table/compute_order.h"
 
 namespace troupe::actors {
 namespace {

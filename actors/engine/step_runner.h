@@ -15,11 +15,11 @@
 // its owner calls CollectiveDone() and Deliver().
 //
 // This class is the facade of the parts (owned_parts.h). The Dispatcher starts
-// an action (dispatcher.h) when the rows of pipeline/action_rules.h allow it; a
-// StepAction for each kind (actions/) runs it; a Chunk computes (chunk.h), a
-// Reducer runs collectives (reducer.h), BucketEvents order the queues of a
-// device (bucket_events.h), a StepRecorder records steps if the device has
-// graphs (recording/).
+// an action (dispatcher.h) when the rows of pipeline/table/action_rules.h allow
+// it; a StepAction for each kind (actions/) runs it; a Chunk computes
+// (chunk.h), a Reducer runs collectives (reducer.h), BucketEvents order the
+// queues of a device (bucket_events.h), a StepRecorder records steps if the
+// device has graphs (recording/).
 //
 // Across steps (Plan::cross_step) RunStep() returns when nothing is left of the
 // step but collectives under way and the updates that follow them. The step
@@ -43,14 +43,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/loss_scaler.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/loss_scaler.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/engine/dispatcher.h"
 #include "actors/engine/engine_parts.h"
+#include "actors/engine/fiber/strand_wait.h"
 #include "actors/engine/owned_parts.h"
 #include "actors/engine/recording/step_recorder.h"
 #include "actors/engine/step_in_flight.h"
-#include "actors/engine/strand_wait.h"
 #include "base/event.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"

@@ -8,7 +8,7 @@
 #include "actors/checkpoint/load_model.h"
 #include "actors/inference/predict.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/kernels/open_kernels.h"
 #include "nn/serialize/safetensors.h"
 #include "nn/tensor/caching_allocator.h"

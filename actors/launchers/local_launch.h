@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "actors/launchers/launchers.h"
 #include "actors/launchers/variables.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 
 namespace troupe::actors {
 

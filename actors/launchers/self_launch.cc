@@ -22,7 +22,7 @@
 #include "actors/launchers/cluster_from_environment.h"
 #include "actors/launchers/local_launch.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/processes/process_group.h"
 #include "base/processes/reserved_port.h"
 #include "base/tls/certificates.h"

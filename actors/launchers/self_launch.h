@@ -37,7 +37,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/spec/cluster_options.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 
 namespace troupe::actors {
 

@@ -12,8 +12,8 @@
 #include "base/check.h"
 #include "base/format_bytes.h"
 #include "nn/modules/recompute.h"
-#include "pipeline/action_rules.h"
 #include "pipeline/partition.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
 namespace {

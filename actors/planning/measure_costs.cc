@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/chunks/chunk.h"
-#include "actors/chunks/step_loss.h"
-#include "actors/chunks/step_trace.h"
+#include "actors/chunks/step/step_loss.h"
+#include "actors/chunks/step/step_trace.h"
 #include "actors/planning/calibrate.h"
 #include "actors/planning/expected_memory.h"
 #include "base/check.h"

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
-#include "pipeline/action_rules.h"
 #include "pipeline/partition.h"
 #include "pipeline/schedules/schedules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
 namespace {

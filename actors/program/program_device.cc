@@ -14,7 +14,7 @@ namespace troupe::actors {
 namespace {
 
 // Queue of the program's groups: those of models have the first two
-// (rank_device.h, troupe/layer_axes.h).
+// (rank_device.h, troupe/internal/layer_axes.h).
 constexpr nn::Queue kGroupQueue = nn::CommQueue(nn::kCommQueuesMax - 1);
 
 absl::Status Named(const ProgramSpec& spec, const absl::Status& status) {

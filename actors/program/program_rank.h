@@ -29,7 +29,7 @@
 
 namespace troupe::actors {
 
-class StrandWait;  // actors/engine/strand_wait.h
+class StrandWait;  // actors/engine/fiber/strand_wait.h
 
 // Something that was started in a group.
 struct StartedIn {

@@ -25,7 +25,7 @@ namespace troupe::actors {
 
 struct ProgramSpec {
   // Function that each rank runs, on its fiber. It may throw; a catch(...) in
-  // it must rethrow (base/fiber.h).
+  // it must rethrow (base/fibers/fiber.h).
   std::function<absl::Status(ProgramRank& self)> body;
   int ranks = 1;  // number of those in all processes
   // Device on which each rank computes, and of its groups. "cuda" gives each

@@ -32,7 +32,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actors/caf/caf.h"
-#include "actors/engine/strand_fiber.h"
+#include "actors/engine/fiber/strand_fiber.h"
 #include "actors/program/call_note.h"
 #include "actors/program/current_wait.h"
 #include "actors/program/program_comm.h"

@@ -14,7 +14,7 @@
 
 #include "actors/caf/caf.h"
 #include "actors/checkpoint/trainer_state.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_types.h"
 
 namespace troupe::actors {
 

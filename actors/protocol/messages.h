@@ -20,7 +20,7 @@
 
 #include "actors/caf/caf.h"
 #include "actors/checkpoint/writer.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/protocol/evaluation_bits.h"
 #include "actors/protocol/rank_waits.h"
 #include "actors/protocol/report_queue.h"

@@ -21,7 +21,7 @@
 
 #include "absl/status/status.h"
 #include "actors/spec/checkpoint_options.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::actors {
 

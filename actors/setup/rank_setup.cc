@@ -11,8 +11,8 @@
 #include "base/field_error.h"
 #include "comm/local/local_group.h"
 #include "nn/kernels/open_kernels.h"
-#include "pipeline/action_rules.h"
 #include "pipeline/plan_groups.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "actors/chunks/loss_scaler.h"
+#include "actors/chunks/step/loss_scaler.h"
 #include "actors/chunks/update_counts.h"
 #include "actors/spec/optimizer_states.h"
 #include "base/check.h"

@@ -25,7 +25,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/state_dict.h"
 #include "actors/spec/job_spec.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::actors {
 

@@ -23,7 +23,7 @@
 
 #include "comm/local/local_group.h"
 #include "nn/arena/parameter_arena.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 

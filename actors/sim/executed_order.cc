@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/action_rules.h"
-#include "pipeline/compute_order.h"
 #include "pipeline/mesh.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/compute_order.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 namespace {

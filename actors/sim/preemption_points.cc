@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "base/intercepted_file_system.h"
+#include "base/files/intercepted_file_system.h"
 
 namespace troupe::actors {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "actors/setup/job_report.h"
 #include "actors/sim/seeded_scheduler.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/dataset.h"
 
 namespace troupe::actors {

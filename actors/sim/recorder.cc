@@ -13,10 +13,10 @@
 #include "absl/strings/str_join.h"
 #include "actors/sim/executed_order.h"
 #include "base/check.h"
-#include "pipeline/action_rules.h"
-#include "pipeline/activation_bound.h"
 #include "pipeline/group_id.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/activation_bound.h"
+#include "pipeline/table/schedule.h"
 #include "pipeline/ties.h"
 
 namespace troupe::actors {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/fiber.h"
+#include "base/fibers/fiber.h"
 #include "caf/execution_unit.hpp"
 #include "caf/scheduled_actor.hpp"
 

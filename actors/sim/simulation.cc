@@ -11,7 +11,7 @@
 #include "actors/sim/slow_links.h"
 #include "actors/supervision/crew.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::actors {
 namespace {

@@ -33,7 +33,7 @@
 //
 // The collective of a round has ended before the next Begin() and before End().
 // Rounds of all buckets are actions of the table (AR0 AR0.1 AR1 AR1.1,
-// pipeline/schedule.h), so that all ranks start them in one order.
+// pipeline/table/schedule.h), so that all ranks start them in one order.
 //
 // Every replica must compute the same bits from what collectives return, and
 // the same collectives, whatever its own gradients are: replicas have equal

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::actors {
 

@@ -32,8 +32,8 @@
 #include <memory>
 #include <optional>
 
+#include "actors/engine/fiber/strand_fiber.h"
 #include "actors/engine/step_runner.h"
-#include "actors/engine/strand_fiber.h"
 #include "actors/protocol/messages.h"
 #include "actors/setup/rank_context.h"
 #include "nn/kernels/device_queues.h"

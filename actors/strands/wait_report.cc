@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "pipeline/action_rules.h"
 #include "pipeline/plan_groups.h"
+#include "pipeline/table/action_rules.h"
 #include "pipeline/ties.h"
 
 namespace troupe::actors {

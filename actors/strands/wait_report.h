@@ -7,8 +7,8 @@
 //   waits.waits[0].part;                     // "bucket 1"
 //
 // The bucket of a collective follows from the collective's number: those of a
-// group start in the order of the table (pipeline/table_cursor.h), the same
-// number of them in each step.
+// group start in the order of the table (pipeline/table/table_cursor.h), the
+// same number of them in each step.
 //
 // Threads: any.
 

@@ -25,8 +25,8 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/file_system.h"
-#include "pipeline/schedule.h"
+#include "base/files/file_system.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
 namespace {

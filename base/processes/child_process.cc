@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::base {
 namespace {

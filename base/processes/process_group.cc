@@ -21,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/check.h"
-#include "base/file_system.h"
-#include "base/owned_fd.h"
+#include "base/files/file_system.h"
+#include "base/files/owned_fd.h"
 #include "base/processes/line_relay.h"
 #include "base/processes/signal_queue.h"
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::base::tls {
 namespace {

@@ -30,7 +30,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 
 namespace troupe::comm {
 

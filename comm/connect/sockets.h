@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 
 namespace troupe::comm {
 

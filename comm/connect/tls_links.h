@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/link.h"
 #include "comm/tcp/tls_stream.h"
 

@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "base/event.h"
-#include "comm/reduce_op.h"
+#include "comm/reduction/reduce_op.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::comm {

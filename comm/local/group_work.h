@@ -32,7 +32,7 @@
 #include "comm/flow.h"
 #include "comm/local/cut.h"
 #include "comm/local/operation_ring.h"
-#include "comm/reduction_tree.h"
+#include "comm/reduction/reduction_tree.h"
 #include "nn/tensor/caching_allocator.h"
 #include "nn/tensor/tensor.h"
 

@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/shm/sealed_file.h"
 
 namespace troupe::comm {

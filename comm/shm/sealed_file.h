@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 
 namespace troupe::comm {
 

@@ -18,7 +18,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/shm/ring.h"
 #include "comm/shm/sealed_file.h"
 

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "comm/communicator.h"
 #include "comm/spanning/group_context.h"
-#include "comm/spanning/operation.h"
+#include "comm/spanning/operation/operation.h"
 
 namespace troupe::comm::internal {
 

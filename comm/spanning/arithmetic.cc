@@ -9,7 +9,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "base/exception_text.h"
-#include "comm/reduction_tree.h"
+#include "comm/reduction/reduction_tree.h"
 
 namespace troupe::comm::internal {
 namespace {

@@ -13,9 +13,9 @@
 #define COMM_SPANNING_ARITHMETIC_H_
 
 #include "absl/status/status.h"
-#include "comm/spanning/direct_work.h"
 #include "comm/spanning/group_context.h"
-#include "comm/spanning/operation.h"
+#include "comm/spanning/operation/operation.h"
+#include "comm/spanning/plan/direct_work.h"
 
 namespace troupe::comm::internal {
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "comm/spanning/arithmetic.h"
+#include "comm/spanning/frames/wire.h"
 #include "comm/spanning/references.h"
-#include "comm/spanning/wire.h"
 
 namespace troupe::comm::internal {
 namespace {

@@ -1,7 +1,7 @@
 #include "comm/spanning/frame_target.h"
 
 #include "absl/strings/str_cat.h"
-#include "comm/spanning/wire.h"
+#include "comm/spanning/frames/wire.h"
 
 namespace troupe::comm::internal {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "comm/link.h"
 #include "comm/spanning/group_context.h"
-#include "comm/spanning/operation_table.h"
+#include "comm/spanning/operation/operation_table.h"
 
 namespace troupe::comm::internal {
 

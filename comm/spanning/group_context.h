@@ -19,11 +19,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "comm/fabric.h"
-#include "comm/spanning/layout.h"
-#include "comm/spanning/node_tree.h"
-#include "comm/spanning/switchboard.h"
-#include "comm/spanning/transfer_plan.h"
-#include "comm/spanning/wire.h"
+#include "comm/spanning/frames/switchboard.h"
+#include "comm/spanning/frames/wire.h"
+#include "comm/spanning/plan/layout.h"
+#include "comm/spanning/plan/node_tree.h"
+#include "comm/spanning/plan/transfer_plan.h"
 
 namespace troupe::comm::internal {
 

@@ -24,9 +24,9 @@
 #include "absl/status/status.h"
 #include "comm/link.h"
 #include "comm/spanning/frame_target.h"
+#include "comm/spanning/frames/wire.h"
 #include "comm/spanning/group_lifetime.h"
 #include "comm/spanning/outbox.h"
-#include "comm/spanning/wire.h"
 
 namespace troupe::comm::internal {
 

@@ -11,7 +11,7 @@
 #include "comm/flow.h"
 #include "comm/signature.h"
 #include "comm/spanning/arithmetic.h"
-#include "comm/spanning/wire.h"
+#include "comm/spanning/frames/wire.h"
 
 namespace troupe::comm::internal {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/flow.h"
-#include "comm/spanning/wire.h"
+#include "comm/spanning/frames/wire.h"
 
 namespace troupe::comm::internal {
 namespace {

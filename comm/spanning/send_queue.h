@@ -18,7 +18,7 @@
 #include <map>
 #include <utility>
 
-#include "comm/spanning/operation.h"
+#include "comm/spanning/operation/operation.h"
 
 namespace troupe::comm::internal {
 

@@ -8,9 +8,9 @@
 #include "base/field_error.h"
 #include "comm/signature.h"
 #include "comm/spanning/agreement.h"
+#include "comm/spanning/frames/wire.h"
 #include "comm/spanning/note_content.h"
 #include "comm/spanning/references.h"
-#include "comm/spanning/wire.h"
 
 namespace troupe::comm::internal {
 

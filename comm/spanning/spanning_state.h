@@ -25,9 +25,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "comm/spanning/direct_transfers.h"
+#include "comm/spanning/frames/switchboard.h"
 #include "comm/spanning/group_lifetime.h"
 #include "comm/spanning/link_transfers.h"
-#include "comm/spanning/switchboard.h"
 
 namespace troupe::comm::internal {
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/spanning/frames/messages.h"
 #include "comm/spanning/group_context.h"
-#include "comm/spanning/messages.h"
-#include "comm/spanning/operation_table.h"
+#include "comm/spanning/operation/operation_table.h"
 
 namespace troupe::comm::internal {
 

@@ -27,7 +27,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/link.h"
 #include "comm/tcp/byte_stream.h"
 

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/dataset.h"
 #include "data/images/crop.h"
 #include "data/transform.h"

@@ -34,7 +34,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/text/token_source.h"
 
 namespace troupe::data {

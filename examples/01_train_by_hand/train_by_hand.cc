@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "base/check.h"
 #include "data/batch_source.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/tape.h"

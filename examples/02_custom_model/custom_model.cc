@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "actors/job.h"
 #include "base/check.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/module.h"
 #include "nn/modules/relu.h"

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "actors/sim/simulation.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
 #include "nn/ops/loss.h"

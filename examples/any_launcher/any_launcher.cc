@@ -18,7 +18,7 @@
 #include "actors/job.h"
 #include "actors/launchers/cluster_from_environment.h"
 #include "base/check.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "nn/models/models.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"

@@ -27,7 +27,7 @@
 #include "actors/dataflow/simulate_dataflow.h"
 #include "base/check.h"
 #include "data/batch_source.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "nn/models/models.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"

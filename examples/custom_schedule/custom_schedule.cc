@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "actors/job.h"
 #include "base/check.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "nn/modules/lambda.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
@@ -28,9 +28,9 @@
 #include "nn/ops/custom.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
-#include "pipeline/placement.h"
 #include "pipeline/schedules/schedules.h"
 #include "pipeline/schedules/step_simulation.h"
+#include "pipeline/table/placement.h"
 
 namespace {
 

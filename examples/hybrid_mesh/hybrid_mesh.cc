@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "actors/job.h"
 #include "base/check.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "nn/models/models.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/adam.h"

@@ -28,7 +28,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "base/check.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "examples/model_parallel_resnet50/bar_chart.h"
 #include "nn/models/resnet.h"
 #include "nn/ops/loss.h"

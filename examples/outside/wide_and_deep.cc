@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/check.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "nn/ops/add.h"
 #include "nn/ops/loss.h"
 #include "nn/ops/relu.h"

@@ -34,7 +34,7 @@ class WideAndDeep : public troupe::nn::Module {
 // Returns a job of 400 steps with 64 samples each, on synthetic points of ten
 // classes.
 //
-// Errors: those of the data (data/synthetic.h).
+// Errors: those of the data (data/synthetic/synthetic.h).
 absl::StatusOr<troupe::actors::JobSpec> MakeJob(int ranks);
 
 }  // namespace outside

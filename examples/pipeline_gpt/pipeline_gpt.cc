@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "actors/job.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/text/text_splits.h"
 #include "nn/models/gpt2.h"
 #include "nn/ops/loss.h"

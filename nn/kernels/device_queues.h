@@ -78,7 +78,7 @@ constexpr Queue CommQueue(int axis) {
 }
 
 // A reduction over the memory of several ranks, by one device that can access
-// all of it: tree and roundings are those of comm/reduction_tree.h.
+// all of it: tree and roundings are those of comm/reduction/reduction_tree.h.
 struct TreeReduction {
   ReduceOp op = ReduceOp::kSum;
   // Inputs by rank, of one length and dtype.

@@ -37,7 +37,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::nn {
 

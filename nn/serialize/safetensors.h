@@ -44,7 +44,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "pipeline/action_rules.h"
 #include "pipeline/schedules/producer.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -23,9 +23,9 @@
 #include <limits>
 
 #include "absl/status/statusor.h"
-#include "pipeline/placement.h"
 #include "pipeline/schedules/schedules.h"
 #include "pipeline/schedules/step_simulation.h"
+#include "pipeline/table/placement.h"
 
 namespace troupe::pipeline {
 

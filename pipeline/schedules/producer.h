@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "pipeline/join_backwards.h"
 #include "pipeline/schedules/exact_schedule.h"
 #include "pipeline/schedules/list_schedule.h"
 #include "pipeline/schedules/producer.h"
+#include "pipeline/table/join_backwards.h"
 
 namespace troupe::pipeline {
 namespace {

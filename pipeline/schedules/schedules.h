@@ -48,9 +48,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "pipeline/placement.h"
 #include "pipeline/plan.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

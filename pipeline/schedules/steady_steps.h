@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "pipeline/placement.h"
-#include "pipeline/schedule.h"
 #include "pipeline/schedules/step_simulation.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

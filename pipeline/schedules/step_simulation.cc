@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "pipeline/action_rules.h"
-#include "pipeline/activation_bound.h"
-#include "pipeline/compute_order.h"
-#include "pipeline/table_cursor.h"
-#include "pipeline/table_index.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/activation_bound.h"
+#include "pipeline/table/compute_order.h"
+#include "pipeline/table/table_cursor.h"
+#include "pipeline/table/table_index.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "pipeline/placement.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/registry.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"

@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file_system.h"
-#include "base/intercepted_file_system.h"
+#include "base/files/file_system.h"
+#include "base/files/intercepted_file_system.h"
 
 namespace troupe::base {
 

@@ -1,4 +1,4 @@
-#include "base/fiber.h"
+#include "base/fibers/fiber.h"
 
 #include <sys/mman.h>
 

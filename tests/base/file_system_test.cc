@@ -1,4 +1,4 @@
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 #include <errno.h>
 #include <signal.h>

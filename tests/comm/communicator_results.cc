@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/time/time.h"
-#include "comm/reduction_tree.h"
+#include "comm/reduction/reduction_tree.h"
 #include "tests/base/seeds.h"
 #include "tests/comm/communicator_suite.h"
 #include "tests/comm/reduction_test_data.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "comm/spanning/wire.h"
+#include "comm/spanning/frames/wire.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/base/seeds.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/reduction_tree.h"
+#include "comm/reduction/reduction_tree.h"
 #include "gtest/gtest.h"
 #include "tests/comm/reduction_test_data.h"
 

@@ -13,7 +13,7 @@
 #include <type_traits>
 
 #include "absl/types/span.h"
-#include "comm/reduce_op.h"
+#include "comm/reduction/reduce_op.h"
 #include "nn/tensor/dtype.h"
 
 namespace troupe::comm {

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "comm/reduce_op.h"
+#include "comm/reduction/reduce_op.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::comm {

@@ -1,4 +1,4 @@
-#include "comm/reduction_tree.h"
+#include "comm/reduction/reduction_tree.h"
 
 #include <cmath>
 #include <limits>

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "comm/spanning/algorithm.h"
+#include "comm/spanning/plan/algorithm.h"
 #include "gmock/gmock.h"
 #include "tests/comm/communicator_suite.h"
 #include "tests/comm/sim_world.h"

@@ -1,4 +1,4 @@
-#include "data/glyph_strokes.h"
+#include "data/synthetic/glyph_strokes.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "data/glyphs.h"
+#include "data/synthetic/glyphs.h"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 
 namespace troupe::data {

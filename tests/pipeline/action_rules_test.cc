@@ -1,4 +1,4 @@
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 #include <optional>
 #include <set>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "pipeline/table_index.h"
+#include "pipeline/table/table_index.h"
 
 namespace troupe::pipeline {
 namespace {

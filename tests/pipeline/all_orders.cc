@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 #include "tests/pipeline/rank_states.h"
 
 namespace troupe::pipeline {

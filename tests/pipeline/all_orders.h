@@ -13,8 +13,9 @@
 // that all of its group have started ends on one of them. Actions that take no
 // time (sends, updates, starts of collectives) run as soon as they are offered:
 // a delay would equal a slower message. The rank's TableCursor
-// (pipeline/table_cursor.h) decides which actions may start, by the tables'
-// needs, as in production after BoundActivations() or KeepComputeOrder().
+// (pipeline/table/table_cursor.h) decides which actions may start, by the
+// tables' needs, as in production after BoundActivations() or
+// KeepComputeOrder().
 //
 // Each state is checked independently of the cursors: an action's needs are
 // met; a rank computes one action and holds no more activations than its bound;
@@ -32,8 +33,8 @@
 #include <vector>
 
 #include "pipeline/mesh.h"
-#include "pipeline/placement.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

@@ -10,9 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "pipeline/mesh.h"
-#include "pipeline/placement.h"
-#include "pipeline/schedule.h"
-#include "pipeline/table_cursor.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
+#include "pipeline/table/table_cursor.h"
 #include "tests/pipeline/table_simulator.h"
 
 namespace troupe::pipeline {

@@ -1,7 +1,7 @@
-#include "pipeline/compute_order.h"
+#include "pipeline/table/compute_order.h"
 
 #include "gtest/gtest.h"
-#include "pipeline/table_cursor.h"
+#include "pipeline/table/table_cursor.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -1,4 +1,4 @@
-#include "pipeline/join_backwards.h"
+#include "pipeline/table/join_backwards.h"
 
 #include "gtest/gtest.h"
 

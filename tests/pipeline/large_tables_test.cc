@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "pipeline/action_rules.h"
-#include "pipeline/placement.h"
-#include "pipeline/schedule.h"
-#include "pipeline/table_cursor.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
+#include "pipeline/table/table_cursor.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "pipeline/mesh.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 #include "tests/pipeline/table_simulator.h"
 
 namespace troupe::pipeline {

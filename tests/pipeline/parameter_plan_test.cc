@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "pipeline/plan_groups.h"
 #include "pipeline/plan_json.h"
-#include "pipeline/table_cursor.h"
+#include "pipeline/table/table_cursor.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -1,4 +1,4 @@
-#include "pipeline/placement.h"
+#include "pipeline/table/placement.h"
 
 #include <string>
 #include <vector>

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "nn/random/philox.h"
-#include "pipeline/action_rules.h"
 #include "pipeline/mesh.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/schedule.h"
 #include "tests/pipeline/table_simulator.h"
 
 namespace troupe::pipeline {

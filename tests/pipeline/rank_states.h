@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "pipeline/schedule.h"
-#include "pipeline/table_cursor.h"
+#include "pipeline/table/schedule.h"
+#include "pipeline/table/table_cursor.h"
 
 namespace troupe::pipeline {
 

@@ -1,4 +1,4 @@
-#include "pipeline/ready_set.h"
+#include "pipeline/table/ready_set.h"
 
 #include <cstdint>
 #include <set>

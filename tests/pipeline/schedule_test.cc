@@ -1,4 +1,4 @@
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "pipeline/signal_waiters.h"
+#include "pipeline/table/signal_waiters.h"
 
 #include <set>
 

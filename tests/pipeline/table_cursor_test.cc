@@ -1,11 +1,11 @@
-#include "pipeline/table_cursor.h"
+#include "pipeline/table/table_cursor.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "nn/random/philox.h"
-#include "pipeline/action_rules.h"
-#include "pipeline/table_cursor.h"
-#include "pipeline/table_index.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/table_cursor.h"
+#include "pipeline/table/table_index.h"
 
 namespace troupe::pipeline {
 namespace {

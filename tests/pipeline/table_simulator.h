@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "pipeline/mesh.h"
-#include "pipeline/placement.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 

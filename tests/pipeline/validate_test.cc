@@ -1,11 +1,11 @@
-// Validate() of pipeline/schedule.h: rejects each kind of table that cannot
-// run, with the reason.
+// Validate() of pipeline/table/schedule.h: rejects each kind of table that
+// cannot run, with the reason.
 
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 namespace {

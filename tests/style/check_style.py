@@ -363,6 +363,10 @@ def limits(tree):
     return build_limits.build_limits(tree)
 
 
+def small_rooms(tree):
+    return rooms.room_sizes(tree)
+
+
 def small_classes(tree):
     return class_sizes.class_sizes(tree)
 
@@ -371,7 +375,8 @@ FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, room,
               length, width, header_comment, usage_lines, fragment, unfinished,
               machine_paths]
 TREE_RULES = [own_header_first, config_words, links, readmes, dead_files,
-              visibility, include, error_texts, patterns, limits, small_classes]
+              visibility, include, error_texts, patterns, limits, small_rooms,
+              small_classes]
 
 
 def read_exceptions(tree):

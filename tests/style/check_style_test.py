@@ -192,6 +192,24 @@ class CheckStyleTest(unittest.TestCase):
                 self.assertLessEqual(set(uses), above, room)
                 above.add(room)
 
+    def test_a_room_within_a_room(self):
+        step = "actors/chunks/step/"
+        self.expect({"actors/README.md": "", step + "BUILD": '"a.cc"',
+                     step + "a.cc": '#include "actors/chunks/chunk.h"'},
+                    step + "a.cc:1: step of actors/chunks/ may not include "
+                    "actors/chunks/chunk.h; it may use no other room")
+
+    def test_size_of_a_room(self):
+        def sources(number):  # and add.h with add.cc, which the tree has
+            names = ["f%d.cc" % n for n in range(number)]
+            return {"nn/BUILD": " ".join('"%s"' % name for name in
+                                         names + ["add.h", "add.cc"]),
+                    **{"nn/" + name: "" for name in names}}
+        self.expect(sources(19))
+        self.expect(sources(20),
+                    "nn:1: 21 pairs of header and source, at most 20; give what "
+                    "belongs together a room of its own")
+
     def test_length(self):
         long = OWN + "int x;\n" * 459
         self.expect({"nn/add.cc": long},

@@ -1,13 +1,19 @@
-"""The rooms of a folder: a rule of check_style.py.
+"""The rooms of a folder: two rules of check_style.py.
 
     for line, sentence in rooms(file): ...
+    for folder, line, sentence in room_sizes(tree): ...
 
 A large folder is cut into rooms, folders of its own, and each says which of the
 others it may include: always such that stand above it here, so no two rooms need
-each other.
+each other. A room has at most PAIRS_MAX pairs of header and source, so that one
+look finds what is in it.
 """
 
+import collections
+import os
 import re
+
+PAIRS_MAX = 20
 
 FRONT = "front"  # the files of the folder itself
 
@@ -39,6 +45,16 @@ ROOMS = {
                 "program", "supervision", "inference"),
         "dataflow": ("caf", "spec", "cluster", "sim"),
     },
+    "actors/chunks": {
+        "step": (),
+        FRONT: ("step",),
+    },
+    "comm/spanning": {
+        "plan": (),
+        "frames": ("plan",),
+        "operation": ("plan", "frames"),
+        FRONT: ("plan", "frames", "operation"),
+    },
     "nn/kernels/cuda": {
         "kernel_parts": (),
         "device": ("kernel_parts",),
@@ -59,12 +75,9 @@ ROOMS = {
 }
 
 
-def folder_of(path):
-    """Which folder of ROOMS a path lies in; None: in no such."""
-    for folder in ROOMS:
-        if path.startswith(folder + "/"):
-            return folder
-    return None
+def folders_of(path):
+    """The folders of ROOMS that a path lies in."""
+    return [folder for folder in ROOMS if path.startswith(folder + "/")]
 
 
 def room_of(folder, path):
@@ -74,9 +87,11 @@ def room_of(folder, path):
 
 
 def rooms(file):
-    folder = folder_of(file.path)
-    if not file.is_cpp or folder is None:
-        return
+    for folder in folders_of(file.path) if file.is_cpp else ():
+        yield from _arrows(folder, file)
+
+
+def _arrows(folder, file):
     own = room_of(folder, file.path)
     if own not in ROOMS[folder]:
         yield 1, "%s/%s/ is no room of rooms.py; add it, with what it uses" % (
@@ -91,3 +106,15 @@ def rooms(file):
             yield number, "%s of %s/ may not include %s; it may use %s" % (
                 own, folder, found.group(1),
                 ", ".join(ROOMS[folder][own]) or "no other room")
+
+
+def room_sizes(tree):
+    pairs = collections.defaultdict(set)
+    for file in tree.files:
+        folder, name = os.path.split(file.path)
+        if file.is_cpp and not folder.startswith(("tests", "examples")):
+            pairs[folder].add(name.partition(".")[0])
+    for folder, names in sorted(pairs.items()):
+        if len(names) > PAIRS_MAX:
+            yield folder, 1, "%d pairs of header and source, at most %d; give " \
+                "what belongs together a room of its own" % (len(names), PAIRS_MAX)

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/status_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

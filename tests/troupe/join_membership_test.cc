@@ -1,4 +1,4 @@
-#include "troupe/join_membership.h"
+#include "troupe/internal/join_membership.h"
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"

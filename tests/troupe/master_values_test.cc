@@ -1,7 +1,7 @@
 // f32 copies of 16-bit parameters (f32_master) after a program has changed the
 // parameters: by files, collectives and hand.
 
-#include "troupe/master_values.h"
+#include "troupe/internal/master_values.h"
 
 #include <algorithm>
 #include <cstdint>

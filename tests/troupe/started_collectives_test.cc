@@ -1,4 +1,4 @@
-#include "troupe/started_collectives.h"
+#include "troupe/internal/started_collectives.h"
 
 #include <cstddef>
 #include <memory>

@@ -23,7 +23,7 @@
 #include "tests/base/faulty_file_system.h"
 #include "tests/golden/golden_file.h"
 #include "tests/nn/testing/tensor_values.h"
-#include "troupe/replace_file.h"
+#include "troupe/internal/replace_file.h"
 
 namespace troupe {
 namespace {

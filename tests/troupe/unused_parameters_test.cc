@@ -11,7 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/serialize/safetensors.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/in_memory_dataset.h"
 #include "data/registry.h"
 #include "nn/tensor/caching_allocator.h"

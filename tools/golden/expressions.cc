@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/serialize/safetensors.h"

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/reference/reference_kernels.h"
 #include "tools/golden/parity_case.h"

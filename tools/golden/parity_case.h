@@ -28,7 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/kernels/kernels.h"
 #include "nn/serialize/safetensors.h"
 #include "nn/serialize/weight_file.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 
 extern char** environ;
 

@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tools/profile/op_clock.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/run/spec_builder.h"

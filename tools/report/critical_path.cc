@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::tools {
 namespace {

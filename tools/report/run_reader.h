@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "pipeline/plan.h"
 #include "tools/report/metrics_reader.h"
 #include "tools/report/run_facts.h"

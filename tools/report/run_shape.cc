@@ -1,9 +1,9 @@
 #include "tools/report/run_shape.h"
 
 #include "absl/algorithm/container.h"
-#include "pipeline/action_rules.h"
 #include "pipeline/group_id.h"
 #include "pipeline/mesh.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::tools {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 #include "tools/report/critical_path.h"
 
 namespace troupe::tools {

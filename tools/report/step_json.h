@@ -27,8 +27,9 @@ void AddMemory(const RunTrace& trace, const StepTimeline& step,
 nlohmann::json PlannedJson(const PlannedStep& planned);
 
 // Returns {word: [what it does, colour, what its index counts]} of the actions
-// of tables, by pipeline/action_rules.h. The colour is a name in page.css; the
-// index counts "micro-batch", "bucket" or "step", whose actions have none.
+// of tables, by pipeline/table/action_rules.h. The colour is a name in
+// page.css; the index counts "micro-batch", "bucket" or "step", whose actions
+// have none.
 nlohmann::json ActionWords();
 // Returns the names of the values of SpanKind, indexed by value.
 nlohmann::json SpanKindNames();

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::tools {
 namespace {

@@ -20,7 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::tools {
 

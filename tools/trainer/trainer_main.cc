@@ -13,7 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tools/trainer/commands/command.h"
 #include "tools/trainer/commands/commands.h"
 #include "tools/trainer/terminal/exit_codes.h"

@@ -8,7 +8,7 @@
 #include "actors/engine/actions/reductions.h"
 #include "actors/engine/actions/send.h"
 #include "actors/engine/actions/update.h"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
 namespace {

@@ -1,5 +1,5 @@
 // The list of all kinds of actions that the step engine runs. A new kind is
-// added here (actions.cc) and to the rows of pipeline/action_rules.cc.
+// added here (actions.cc) and to the rows of pipeline/table/action_rules.cc.
 //
 //   Dispatcher dispatcher(options, parts, MakeActions(parts), inbox, losses,
 //                         trace);

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
 

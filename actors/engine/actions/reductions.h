@@ -1,6 +1,6 @@
 // LR, NR, AR, RU: one collective each, in the group that the rules name
-// (pipeline/action_rules.h). A derived class makes the collective, says when
-// its range is ready and handles its end; CollectiveAction gives it to the
+// (pipeline/table/action_rules.h). A derived class makes the collective, says
+// when its range is ready and handles its end; CollectiveAction gives it to the
 // Reducer.
 
 #ifndef ACTORS_ENGINE_ACTIONS_REDUCTIONS_H_
@@ -14,7 +14,7 @@
 #include "actors/engine/step_action.h"
 #include "base/event.h"
 #include "comm/communicator.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 

@@ -1,7 +1,7 @@
 #include "actors/engine/actions/send.h"
 
 #include "nn/kernels/device_queues.h"
-#include "pipeline/action_rules.h"
+#include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "pipeline/plan.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 

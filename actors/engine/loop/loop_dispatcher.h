@@ -21,12 +21,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/loss_scaler.h"
+#include "actors/chunks/step/loss_scaler.h"
 #include "actors/engine/dispatcher.h"
 #include "actors/engine/loop/bucket_hook.h"
 #include "actors/engine/owned_parts.h"
 #include "actors/engine/step_in_flight.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 

@@ -21,8 +21,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/staged_copy.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/staged_copy.h"
+#include "actors/chunks/step/step_types.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
 #include "nn/tensor/tensor_block.h"

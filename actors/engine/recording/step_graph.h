@@ -31,7 +31,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/engine/recording/graph_choice.h"
 #include "actors/engine/recording/graph_inputs.h"
 #include "nn/kernels/device_graph.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/engine/quiet_wait.h"
+#include "actors/engine/fiber/quiet_wait.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/chunks/step_trace.h"
-#include "actors/chunks/step_types.h"
+#include "actors/chunks/step/step_trace.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/engine/dispatcher.h"
 #include "actors/engine/engine_parts.h"
 #include "actors/engine/recording/step_graph.h"

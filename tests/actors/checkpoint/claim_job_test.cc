@@ -9,7 +9,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/claim.h"
 #include "actors/job.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/actors/test_job.h"
 

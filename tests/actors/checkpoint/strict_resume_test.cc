@@ -11,7 +11,7 @@
 #include "actors/inference/inference_session.h"
 #include "actors/job.h"
 #include "base/field_error.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/modules/activation.h"
 #include "nn/modules/dropout.h"

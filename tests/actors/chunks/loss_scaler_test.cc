@@ -1,4 +1,4 @@
-#include "actors/chunks/loss_scaler.h"
+#include "actors/chunks/step/loss_scaler.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "actors/chunks/model_batches.h"
+#include "actors/chunks/step/model_batches.h"
 
 #include <memory>
 #include <utility>

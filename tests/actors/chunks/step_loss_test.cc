@@ -1,4 +1,4 @@
-#include "actors/chunks/step_loss.h"
+#include "actors/chunks/step/step_loss.h"
 
 #include <cmath>
 #include <limits>

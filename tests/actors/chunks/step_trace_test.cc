@@ -1,4 +1,4 @@
-#include "actors/chunks/step_trace.h"
+#include "actors/chunks/step/step_trace.h"
 
 #include <string>
 #include <vector>

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "base/field_error.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/modules/flatten.h"
 #include "nn/modules/linear.h"

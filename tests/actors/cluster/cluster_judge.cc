@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/supervision/held_verdict.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::actors {
 namespace {

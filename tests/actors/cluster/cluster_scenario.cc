@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/random/philox.h"
 
 namespace troupe::actors {

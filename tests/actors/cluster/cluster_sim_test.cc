@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/actors/cluster/cluster_judge.h"
 #include "tests/actors/cluster/cluster_scenario.h"

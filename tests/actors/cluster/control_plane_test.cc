@@ -23,7 +23,7 @@
 #include "actors/cluster/control_client.h"
 #include "actors/cluster/coordinator.h"
 #include "actors/supervision/supervisor.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"

@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actors/job.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "data/dataset.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -12,7 +12,7 @@
 
 #include "actors/job.h"
 #include "data/batch_source.h"
-#include "data/synthetic.h"
+#include "data/synthetic/synthetic.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "actors/chunks/chunk.h"
-#include "actors/chunks/step_trace.h"
+#include "actors/chunks/step/step_trace.h"
 #include "actors/spec/job_spec.h"
 #include "pipeline/plan.h"
 #include "tests/actors/sim/small_job.h"

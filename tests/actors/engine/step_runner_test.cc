@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/engine/strand_fiber.h"
+#include "actors/engine/fiber/strand_fiber.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/modules/linear.h"

@@ -1,4 +1,4 @@
-#include "actors/engine/strand_fiber.h"
+#include "actors/engine/fiber/strand_fiber.h"
 
 #include <functional>
 #include <memory>

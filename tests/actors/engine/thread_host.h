@@ -16,8 +16,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "actors/engine/fiber/strand_wait.h"
 #include "actors/engine/step_runner.h"
-#include "actors/engine/strand_wait.h"
 #include "comm/communicator.h"
 #include "tests/actors/engine/engine_fixture.h"
 #include "tests/actors/engine/test_groups.h"

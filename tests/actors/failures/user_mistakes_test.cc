@@ -19,7 +19,7 @@
 #include "nn/modules/sequential.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/schedule.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {

@@ -8,7 +8,7 @@
 #include "actors/checkpoint/load_model.h"
 #include "actors/inference/predict.h"
 #include "actors/job.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/open_kernels.h"

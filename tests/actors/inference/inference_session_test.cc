@@ -16,7 +16,7 @@
 #include "actors/inference/predict.h"
 #include "actors/job.h"
 #include "actors/sim/simulated_inference.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/in_memory_dataset.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/subset.h"
 #include "gtest/gtest.h"
 #include "nn/modules/batch_norm.h"

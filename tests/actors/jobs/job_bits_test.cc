@@ -23,7 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "base/cpu_isa.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/fnv_hash.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "actors/job.h"
 #include "actors/setup/job_setup.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/in_memory_dataset.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"

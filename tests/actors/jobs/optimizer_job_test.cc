@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "actors/checkpoint/load_model.h"
 #include "actors/job.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"

@@ -10,7 +10,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/sim/simulation.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "tests/actors/test_job.h"

@@ -12,7 +12,7 @@
 #include "actors/hooks/gathered_reduction.h"
 #include "actors/inference/export_model.h"
 #include "actors/job.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/in_memory_dataset.h"
 #include "gtest/gtest.h"
 #include "nn/models/gpt2.h"

@@ -7,7 +7,7 @@
 
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/modules/flatten.h"
 #include "nn/modules/linear.h"

@@ -7,7 +7,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/step_seconds.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/actors/test_job.h"
 

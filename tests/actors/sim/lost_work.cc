@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/sim/simulation.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"

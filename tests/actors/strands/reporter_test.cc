@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "actors/protocol/report_queue.h"
 #include "actors/setup/job_setup.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/actors/simulated_system.h"
 #include "tests/actors/test_job.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"
 #include "tests/base/processes/fill_pipe.h"

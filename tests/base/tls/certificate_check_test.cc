@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"

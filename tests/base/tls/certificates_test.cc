@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/tls/certificate_check.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"

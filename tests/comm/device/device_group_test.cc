@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "comm/device/device_work.h"
 #include "comm/local/local_group.h"
-#include "comm/reduction_tree.h"
+#include "comm/reduction/reduction_tree.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "gtest/gtest.h"
 
 namespace troupe::comm {

@@ -19,7 +19,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/link.h"
 
 namespace troupe::comm {

@@ -1,4 +1,4 @@
-#include "comm/spanning/departures.h"
+#include "comm/spanning/operation/departures.h"
 
 #include "gtest/gtest.h"
 

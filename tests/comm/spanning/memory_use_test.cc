@@ -1,4 +1,4 @@
-#include "comm/spanning/memory_use.h"
+#include "comm/spanning/operation/memory_use.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "comm/spanning/operation_table.h"
+#include "comm/spanning/operation/operation_table.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "comm/spanning/piece_progress.h"
+#include "comm/spanning/operation/piece_progress.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "comm/spanning/send_schedule.h"
+#include "comm/spanning/plan/send_schedule.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "comm/spanning/task_queue.h"
+#include "comm/spanning/frames/task_queue.h"
 
 #include <string>
 

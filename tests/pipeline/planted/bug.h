@@ -14,10 +14,10 @@ namespace troupe {
 
 enum class Bug {
   kNone,
-  // Bugs in the cursor, pipeline/table_cursor.cc.
+  // Bugs in the cursor, pipeline/table/table_cursor.cc.
   kForgottenWhileComputing,  // actions that become ready then are not offered
   kOneNeedIsEnough,
-  // Bugs in the bound, pipeline/activation_bound.cc.
+  // Bugs in the bound, pipeline/table/activation_bound.cc.
   kOneActivationMore,
   kEnd,
 };

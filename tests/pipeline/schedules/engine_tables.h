@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/activation_bound.h"
-#include "pipeline/compute_order.h"
 #include "pipeline/mesh.h"
-#include "pipeline/placement.h"
-#include "pipeline/schedule.h"
+#include "pipeline/table/activation_bound.h"
+#include "pipeline/table/compute_order.h"
+#include "pipeline/table/placement.h"
+#include "pipeline/table/schedule.h"
 #include "tests/pipeline/all_orders.h"
 
 namespace troupe::pipeline {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "pipeline/activation_bound.h"
 #include "pipeline/schedules/step_simulation.h"
+#include "pipeline/table/activation_bound.h"
 #include "tests/base/seeds.h"
 #include "tests/pipeline/table_simulator.h"
 

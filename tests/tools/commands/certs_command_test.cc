@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/tls/certificate_check.h"
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"

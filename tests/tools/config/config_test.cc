@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/tools/config/config_fixture.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/reference/reference_kernels.h"

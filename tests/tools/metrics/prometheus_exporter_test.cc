@@ -15,8 +15,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/file_system.h"
-#include "base/owned_fd.h"
+#include "base/files/file_system.h"
+#include "base/files/owned_fd.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"
 

@@ -46,7 +46,7 @@
 #include "actors/supervision/supervisor.h"
 #include "actors/tracing/trace.h"
 #include "base/cpu_cores.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "comm/communicator.h"
 #include "data/registry.h"
 #include "nn/arena/parameter_arena.h"
@@ -56,7 +56,7 @@
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/plan.h"
-#include "pipeline/table_cursor.h"
+#include "pipeline/table/table_cursor.h"
 
 namespace troupe::actors::usage {
 

@@ -12,7 +12,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/trainer_state.h"
 #include "actors/checkpoint/writer.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/batch_source.h"
 #include "nlohmann/json.hpp"
 #include "nn/autograd/context.h"

@@ -13,11 +13,11 @@
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/actions/findings.h"
 #include "actors/engine/actions/tied_sums.h"
+#include "actors/engine/fiber/strand_fiber.h"
 #include "actors/engine/loop/joint_backward.h"
 #include "actors/engine/loop/loop_engine.h"
 #include "actors/engine/snapshot.h"
 #include "actors/engine/step_runner.h"
-#include "actors/engine/strand_fiber.h"
 #include "actors/setup/rank_context.h"
 #include "actors/spec/job_spec.h"
 #include "comm/communicator.h"
@@ -26,7 +26,7 @@
 #include "nn/optim/sgd.h"
 #include "pipeline/parameter_plan.h"
 #include "pipeline/plan.h"
-#include "pipeline/table_cursor.h"
+#include "pipeline/table/table_cursor.h"
 
 namespace troupe::actors::usage {
 

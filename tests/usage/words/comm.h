@@ -15,7 +15,7 @@
 #include "comm/link.h"
 #include "comm/local/local_group.h"
 #include "comm/mailbox.h"
-#include "comm/reduce_op.h"
+#include "comm/reduction/reduce_op.h"
 #include "comm/store.h"
 #include "nn/tensor/tensor.h"
 

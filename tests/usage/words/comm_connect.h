@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/connect/connect_options.h"
 #include "comm/connect/handshake.h"
 #include "comm/connect/tls_links.h"

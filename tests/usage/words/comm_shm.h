@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/fabric.h"
 #include "comm/shm/lent_ranges.h"
 #include "comm/shm/sealed_file.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/link.h"
 
 namespace troupe::comm::usage {

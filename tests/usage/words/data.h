@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/registry.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/images/decode.h"
 
 namespace troupe::data::usage {

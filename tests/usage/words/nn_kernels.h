@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "comm/communicator.h"
 #include "nn/kernels/batch_norm.h"
 #include "nn/kernels/cpu/cpu_kernels.h"

@@ -13,8 +13,8 @@
 #include "pipeline/cut_search.h"
 #include "pipeline/mesh.h"
 #include "pipeline/plan.h"
-#include "pipeline/schedule.h"
-#include "pipeline/table_index.h"
+#include "pipeline/table/schedule.h"
+#include "pipeline/table/table_index.h"
 
 namespace troupe::pipeline::usage {
 

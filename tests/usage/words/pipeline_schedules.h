@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "pipeline/schedule.h"
 #include "pipeline/schedules/schedules.h"
 #include "pipeline/schedules/step_simulation.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline::usage {
 

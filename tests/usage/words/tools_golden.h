@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/var.h"
 #include "nn/kernels/kernels.h"

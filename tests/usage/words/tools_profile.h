@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "actors/spec/job_spec.h"
 #include "actors/step_seconds.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tools/profile/process_memory.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/run/spec_builder.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nlohmann/json.hpp"
 #include "pipeline/plan.h"
 #include "tools/report/planned_step.h"

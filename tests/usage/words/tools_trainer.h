@@ -20,7 +20,7 @@
 #include "actors/launchers/variables.h"
 #include "actors/planning/step_prediction.h"
 #include "actors/spec/job_spec.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/tls/certificates.h"
 #include "comm/tcp/tls_stream.h"
 #include "data/registry.h"

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "actors/job.h"
 #include "actors/spec/job_spec.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/dataset.h"
 #include "tools/trainer/config/config.h"
 

@@ -12,7 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tools/tensorboard/event.pb.h"
 #include "tools/trainer/metrics/prometheus_exporter.h"
 #include "tools/trainer/metrics/tensorboard_log.h"

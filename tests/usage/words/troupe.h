@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/dataset.h"
 #include "data/rank_batches.h"
 #include "gtest/gtest.h"
@@ -25,15 +25,16 @@
 #include "nn/modules/net.h"
 #include "nn/optim/lr_schedule.h"
 #include "nn/tensor/allocator.h"
-#include "troupe/attached_optimizer.h"
 #include "troupe/comm_hook.h"
 #include "troupe/ddp.h"
 #include "troupe/engine.h"
-#include "troupe/join_membership.h"
-#include "troupe/join_notice.h"
+#include "troupe/internal/attached_optimizer.h"
+#include "troupe/internal/join_membership.h"
+#include "troupe/internal/join_notice.h"
+#include "troupe/internal/loop_rule.h"
+#include "troupe/internal/master_values.h"
+#include "troupe/internal/started_collectives.h"
 #include "troupe/loader.h"
-#include "troupe/loop_rule.h"
-#include "troupe/master_values.h"
 #include "troupe/optimizer.h"
 #include "troupe/plateau.h"
 #include "troupe/profile/op_profile.h"
@@ -41,7 +42,6 @@
 #include "troupe/profiler.h"
 #include "troupe/program.h"
 #include "troupe/simulate.h"
-#include "troupe/started_collectives.h"
 #include "troupe/state.h"
 
 namespace troupe::usage {

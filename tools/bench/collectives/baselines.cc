@@ -16,7 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "base/check.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/connect/sockets.h"
 #include "tools/bench/collectives/turns.h"
 

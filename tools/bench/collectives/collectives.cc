@@ -39,7 +39,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "comm/connect/transports.h"
-#include "comm/spanning/algorithm.h"
+#include "comm/spanning/plan/algorithm.h"
 #include "tools/bench/collectives/contestants.h"
 #include "tools/bench/collectives/workers.h"
 #include "tools/bench/report.h"

@@ -34,8 +34,8 @@ struct WorkerOptions {
   std::string folder;
   int rank = 0;
   std::string address = "127.0.0.1";  // to listen on
-  // "exchange" or "two_step" (comm/spanning/algorithm.h); empty: the one that
-  // comm/spanning chooses.
+  // "exchange" or "two_step" (comm/spanning/plan/algorithm.h); empty: the one
+  // that comm/spanning chooses.
   std::string algorithm;
 };
 

@@ -35,7 +35,7 @@
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "comm/connect/sockets.h"
 #include "comm/link.h"
 #include "comm/shm/shm_link.h"

@@ -33,7 +33,7 @@
 #include "actors/job.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "tools/bench/report.h"
 #include "tools/bench/train_case.h"
 

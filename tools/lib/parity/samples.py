@@ -85,7 +85,7 @@ def windows(tokens, count, context):
 
 
 def synthetic(data, count, part):
-    """What data/synthetic.cc generates: x f32 [count, *input_shape]; y i64
+    """What data/synthetic/synthetic.cc generates: x f32 [count, *input_shape]; y i64
     [count], or f32 [count, target_dim], from a random linear map."""
     shape, classes = data["input_shape"], data["num_classes"]
     width, seed = math.prod(shape), data["seed"]

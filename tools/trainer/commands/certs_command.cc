@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/tls/certificates.h"
 #include "tools/trainer/terminal/arguments.h"
 #include "tools/trainer/terminal/options_reader.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tools/trainer/commands/command.h"
 #include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tools/trainer/commands/command.h"
 
 namespace troupe::tools {

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tools/trainer/commands/command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/run/spec_builder.h"

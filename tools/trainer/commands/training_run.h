@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/launch/start_words.h"
 #include "tools/trainer/terminal/display.h"

@@ -22,7 +22,7 @@
 #include "absl/types/span.h"
 #include "actors/spec/job_spec.h"
 #include "actors/tracing/trace.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/registry.h"
 #include "nn/kernels/loss_scale.h"
 #include "tools/trainer/config/loss_kinds.h"

@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/spec/job_spec.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/dataset.h"
 #include "pipeline/plan.h"
 #include "tools/trainer/config/config.h"

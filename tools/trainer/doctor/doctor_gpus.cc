@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "nn/kernels/device_backends.h"
 
 namespace troupe::tools {

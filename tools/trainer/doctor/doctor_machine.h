@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/owned_fd.h"
+#include "base/files/owned_fd.h"
 #include "tools/trainer/doctor/doctor_checks.h"
 
 namespace troupe::tools {

@@ -23,8 +23,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/files/owned_fd.h"
 #include "base/host_port.h"
-#include "base/owned_fd.h"
 #include "comm/tcp/tls_stream.h"
 
 namespace troupe::tools {

@@ -12,7 +12,7 @@
 #include "actors/launchers/variables.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/host_port.h"
 #include "base/processes/reserved_port.h"
 #include "base/tls/certificate_check.h"

@@ -36,7 +36,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/host_port.h"
 #include "tools/trainer/metrics/metric_sink.h"
 

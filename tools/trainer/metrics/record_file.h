@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace troupe::tools {
 

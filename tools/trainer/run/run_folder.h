@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/tracing/trace.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "pipeline/plan.h"
 #include "tools/report/run_facts.h"
 #include "tools/trainer/metrics/metric_sink.h"

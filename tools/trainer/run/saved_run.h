@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/inference/inference_session.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/registry.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/terminal/options_reader.h"

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "actors/spec/job_spec.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "data/registry.h"
 #include "tools/trainer/config/config.h"
 

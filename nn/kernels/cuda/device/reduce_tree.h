@@ -1,6 +1,6 @@
 // Reduces the memory of several ranks of one process by one kernel. It uses the
-// tree of additions of comm/reduction_tree.h with its roundings, so a sum has
-// the same bits as on the CPU.
+// tree of additions of comm/reduction/reduction_tree.h with its roundings, so a
+// sum has the same bits as on the CPU.
 //
 //   TreeReduction sum{ReduceOp::kSum, {a, b, c}, {a, b, c}};   // in place
 //   TROUPE_RETURN_IF_ERROR(CheckReduceTree(sum));

@@ -25,7 +25,7 @@ enum class Bug {
   // Events and memory: nn/kernels/cuda/device/event_pool.cc, device_memory.cc.
   kEventUsedAgainTooEarly,
   kFreedWhileInUse,
-  // Batches: actors/chunks/staged_copy.cc.
+  // Batches: actors/chunks/step/staged_copy.cc.
   kBatchNotWaitedFor,
   kRecordedBeforeTheCopy,
   kBatchOverwritten,
@@ -33,7 +33,7 @@ enum class Bug {
   kReducedBeforeTheGradient,
   kOneRankNotWaitedFor,
   kRecordedOnAnotherStream,
-  // Losses: actors/chunks/loss_reader.cc.
+  // Losses: actors/chunks/step/loss_reader.cc.
   kLossReadTooEarly,
   kLossCopiedTooEarly,
   kScalarsOverwritten,

@@ -142,9 +142,9 @@ struct Case {
 
 constexpr char kQueue[] = "nn/kernels/cuda/device/stream_queue.cc";
 constexpr char kDevice[] = "nn/kernels/cuda/device/cuda_device.cc";
-constexpr char kCopies[] = "actors/chunks/staged_copy.cc";
+constexpr char kCopies[] = "actors/chunks/step/staged_copy.cc";
 constexpr char kGroup[] = "comm/device/device_state.cc";
-constexpr char kLosses[] = "actors/chunks/loss_reader.cc";
+constexpr char kLosses[] = "actors/chunks/step/loss_reader.cc";
 constexpr char kUpdates[] = "actors/engine/bucket_events.cc";
 constexpr char kGraphs[] = "actors/engine/recording/graph_inputs.cc";
 constexpr char kTransfers[] = "actors/engine/inbox.cc";

@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "actors/engine/fiber/strand_fiber.h"
 #include "actors/engine/step_runner.h"
-#include "actors/engine/strand_fiber.h"
 #include "comm/communicator.h"
 #include "nn/random/philox.h"
 #include "tests/actors/engine/engine_fixture.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/fnv_hash.h"
 #include "gtest/gtest.h"
 #include "pipeline/plan_json.h"

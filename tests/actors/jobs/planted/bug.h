@@ -19,7 +19,7 @@ enum class Bug {
   kUpdateBesideItsReader,
   kUpdateBeforeItsSum,
   kForwardBeforeUpdate,
-  // actors/chunks/step_loss.cc.
+  // actors/chunks/step/step_loss.cc.
   kUpdateBeforeTheCount,
   kScalarsWrittenTooEarly,
   kEnd,

@@ -28,7 +28,7 @@ enum class Bug {
   // Steps that overlap: actors/engine/dispatcher.cc.
   kForwardDoesNotWait,
   kTailTakesTheNextScalars,
-  // The cursor: pipeline/table_cursor.cc.
+  // The cursor: pipeline/table/table_cursor.cc.
   kReductionsCountedOverSteps,
   kOneNeedIsEnough,
   // The reducer and the communication strand: actors/engine/reducer.cc,

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "base/sanitizers.h"
+#include "base/fibers/sanitizers.h"
 
 namespace troupe {
 

@@ -18,9 +18,9 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "actors/engine/strand_wait.h"
-#include "pipeline/action_rules.h"
-#include "pipeline/schedule.h"
+#include "actors/engine/fiber/strand_wait.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe {
 

@@ -13,7 +13,7 @@
 #include "base/cuda/emulated/enqueue.h"
 #include "base/cuda/emulated/schedules.h"
 #include "base/cuda/launch.h"
-#include "base/sanitizers.h"
+#include "base/fibers/sanitizers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/cuda/emulated/schedules.h"
-#include "base/sanitizers.h"
+#include "base/fibers/sanitizers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "base/cuda/emulated/emulated_cuda.h"
-#include "base/sanitizers.h"
+#include "base/fibers/sanitizers.h"
 #include "gtest/gtest.h"
 
 namespace emulated_cuda_test {

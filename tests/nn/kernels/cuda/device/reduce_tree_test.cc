@@ -1,5 +1,5 @@
 // Sums over ranks on the GPU have the same bits as on the CPU
-// (comm/reduction_tree.h).
+// (comm/reduction/reduction_tree.h).
 
 #include "nn/kernels/cuda/device/reduce_tree.h"
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/reduction_tree.h"
+#include "comm/reduction/reduction_tree.h"
 #include "gtest/gtest.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 

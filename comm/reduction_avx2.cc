@@ -1,2 +1,0 @@
-#define TROUPE_KERNELS KernelsAvx2
-#include "comm/reduction_kernels_impl.h"

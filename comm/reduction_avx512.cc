@@ -1,2 +1,0 @@
-#define TROUPE_KERNELS KernelsAvx512
-#include "comm/reduction_kernels_impl.h"

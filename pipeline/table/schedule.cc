@@ -1,0 +1,199 @@
+#include "pipeline/table/schedule.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/table_index.h"
+
+namespace troupe::pipeline {
+namespace {
+
+void Append(StepTable& table, ActionKind kind, int index, int chunk,
+            int round = 0) {
+  table.actions.push_back({kind, index, {}, chunk, round});
+}
+
+}  // namespace
+
+int StepTable::micro_batches() const {
+  int count = 0;
+  for (const Action& action : actions) {
+    count += action.kind == ActionKind::kForward && action.chunk == 0;
+  }
+  return count;
+}
+
+int StepTable::chunks() const {
+  int count = 1;
+  for (const Action& action : actions) {
+    count = std::max(count, action.chunk + 1);
+  }
+  return count;
+}
+
+std::vector<int> StepTable::bucket_counts() const {
+  std::vector<int> counts(chunks());
+  for (const Action& action : actions) {
+    if (!IsOfBucket(action.kind)) continue;
+    counts[action.chunk] = std::max(counts[action.chunk], action.index + 1);
+  }
+  return counts;
+}
+
+int StepTable::buckets() const {
+  const std::vector<int> counts = bucket_counts();
+  return std::accumulate(counts.begin(), counts.end(), 0);
+}
+
+int StepTable::rounds() const {
+  int count = 1;
+  for (const Action& action : actions) {
+    count = std::max(count, action.round + 1);
+  }
+  return count;
+}
+
+int StepTable::Find(ActionKind kind, int index, int chunk, int round) const {
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    const Action& action = actions[i];
+    if (action.kind == kind && action.index == index && action.chunk == chunk &&
+        action.round == round) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+StepTable DataParallelTable(int micro_batches) {
+  StepTable table;
+  for (int m = 0; m < micro_batches; ++m) {
+    Append(table, ActionKind::kForward, m, 0);
+    Append(table, ActionKind::kBackward, m, 0);
+  }
+  return WithNeeds(std::move(table), {});
+}
+
+StepTable GPipeTable(int micro_batches, int chunks) {
+  StepTable table;
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    for (int m = 0; m < micro_batches; ++m) {
+      Append(table, ActionKind::kForward, m, chunk);
+    }
+  }
+  for (int chunk = chunks - 1; chunk >= 0; --chunk) {
+    for (int m = 0; m < micro_batches; ++m) {
+      Append(table, ActionKind::kBackward, m, chunk);
+    }
+  }
+  return WithNeeds(std::move(table), {});
+}
+
+StepTable AddTransfers(const StepTable& compute,
+                       absl::Span<const ChunkEnds> chunks) {
+  StepTable table;
+  for (const Action& action : compute.actions) {
+    const int m = action.index, chunk = action.chunk;
+    TROUPE_CHECK(chunk >= 0 && chunk < static_cast<int>(chunks.size()),
+                 "the ends of every chunk are known");
+    const bool forward = action.kind == ActionKind::kForward;
+    const bool backward = BeginsBackward(action.kind);
+    const bool before = !chunks[chunk].first_stage;
+    const bool after = !chunks[chunk].last_stage;
+    if (forward && before) {
+      Append(table, ActionKind::kRecvActivation, m, chunk);
+    }
+    if (backward && after) Append(table, ActionKind::kRecvGradient, m, chunk);
+    Append(table, action.kind, m, chunk);
+    if (forward && after) Append(table, ActionKind::kSendActivation, m, chunk);
+    if (backward && before) Append(table, ActionKind::kSendGradient, m, chunk);
+  }
+  return WithNeeds(std::move(table), {});
+}
+
+StepTable AddTransfers(const StepTable& compute, bool first_stage,
+                       bool last_stage) {
+  return AddTransfers(compute, {ChunkEnds{first_stage, last_stage}});
+}
+
+namespace {
+
+void AppendBucket(const ReductionOptions& options, int k, int chunk,
+                  StepTable& table) {
+  if (options.fuse_updates) {
+    return Append(table, ActionKind::kReduceUpdateBucket, k, chunk);
+  }
+  for (int round = 0; round < options.rounds; ++round) {
+    Append(table, ActionKind::kReduceBucket, k, chunk, round);
+  }
+  Append(table, ActionKind::kUpdateBucket, k, chunk);
+}
+
+// The reductions of a group run in table order, so those that wait for another
+// stage come after those that do not.
+void AppendReductions(absl::Span<const int> buckets,
+                      const ReductionOptions& options, StepTable& table) {
+  const auto first_tied = [&](int chunk) {
+    const bool listed = chunk < static_cast<int>(options.tied.size());
+    return buckets[chunk] - (listed ? options.tied[chunk] : 0);
+  };
+  const int last = static_cast<int>(buckets.size()) - 1;
+  for (int chunk = last; chunk >= 0; --chunk) {
+    for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
+      Append(table, ActionKind::kReduceTied, k, chunk);
+    }
+  }
+  for (int chunk = last; chunk >= 0; --chunk) {
+    for (int k = 0; k < first_tied(chunk); ++k) {
+      AppendBucket(options, k, chunk, table);
+    }
+  }
+  for (int chunk = last; chunk >= 0; --chunk) {
+    for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
+      AppendBucket(options, k, chunk, table);
+    }
+  }
+}
+
+}  // namespace
+
+StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
+                        const ReductionOptions& options) {
+  // LR comes after the last forward and its send, so no stage waits for it.
+  int last_forward = -1;
+  for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
+    const ActionKind kind = table.actions[i].kind;
+    if (IsOfForward(kind) && !IsReceive(kind)) {
+      last_forward = i;
+    }
+  }
+  StepTable reduced;
+  for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
+    const Action& action = table.actions[i];
+    Append(reduced, action.kind, action.index, action.chunk);
+    if (i == last_forward) Append(reduced, ActionKind::kReduceLoss, 0, 0);
+  }
+  AppendReductions(buckets, options, reduced);
+  if (options.update_needs_all_buckets && options.reduce_findings) {
+    Append(reduced, ActionKind::kReduceFindings, 0, 0);
+  }
+  return WithNeeds(std::move(reduced), options);
+}
+
+StepTable AddReductions(const StepTable& table, int buckets,
+                        const ReductionOptions& options) {
+  return AddReductions(table, absl::MakeConstSpan(&buckets, 1), options);
+}
+
+StepTable WithNeeds(StepTable table, const ReductionOptions& options) {
+  const TableIndex index(table);
+  for (Action& action : table.actions) {
+    action.needs.clear();
+    RuleOf(action.kind).add_needs({table, index, options}, action);
+  }
+  return table;
+}
+
+}  // namespace troupe::pipeline
