@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/status_error.h"
 #include "nn/kernels/device_queues.h"
+#include "troupe/profile/op_recorder.h"
 #include "troupe/rank.h"
 
 namespace troupe {
@@ -89,6 +90,9 @@ void Work::Wait() {
   Group& group = *state_->group;
   const actors::CallNote::Scope call(group.strand_.call(), state_->name,
                                      state_->place);
+  const OpRecorder::Call recorded(
+      group.recorder_, "Wait",
+      {&state_->collective.input, &state_->collective.range, &state_->sent});
   ThrowOf(state_->name, state_->place,
           group.strand_.Await(*group.comm_, state_->done));
   Land();
@@ -109,11 +113,13 @@ int Work::source() const {
 }
 
 Group::Group(actors::ProgramRank& strand, nn::Context& context,
-             std::shared_ptr<comm::Communicator> comm, std::vector<int> ranks)
+             std::shared_ptr<comm::Communicator> comm, std::vector<int> ranks,
+             OpRecorder& recorder)
     : strand_(strand),
       context_(context),
       comm_(std::move(comm)),
-      ranks_(std::move(ranks)) {}
+      ranks_(std::move(ranks)),
+      recorder_(recorder) {}
 
 Group::~Group() {
   // A program that fails does not wait; its device may read memory of a peer's.
@@ -127,6 +133,8 @@ Group::~Group() {
 void Group::Run(const char* name, const comm::Collective& collective,
                 const CallPlace& place) {
   const actors::CallNote::Scope call(strand_.call(), name, place);
+  const OpRecorder::Call recorded(recorder_, name,
+                                  {&collective.input, &collective.range});
   ThrowOf(name, place, strand_.Run(*comm_, collective));
 }
 
@@ -149,6 +157,8 @@ Work Group::Start(const char* name, const comm::Collective& collective,
                   const CallPlace& place) {
   const actors::CallNote::Scope call(strand_.call(), name, place,
                                      actors::CallKind::kStarts);
+  const OpRecorder::Call recorded(recorder_, name,
+                                  {&collective.input, &collective.range});
   const base::Event ready = nn::Record(context_.kernels(), nn::Queue::kCompute);
   auto state = std::make_shared<Work::State>();
   state->collective = collective;
@@ -271,11 +281,13 @@ void Group::Barrier(CallPlace place) { Run("Barrier", comm::Barrier(), place); }
 
 void Group::Send(const Tensor& tensor, int to, std::uint32_t tag,
                  CallPlace place) {
+  const OpRecorder::Call recorded(recorder_, "Send", {&tensor});
   StartSend(tensor, to, tag, place).Wait();
 }
 
 int Group::Recv(const Tensor& into, int from, std::uint32_t tag,
                 CallPlace place) {
+  const OpRecorder::Call recorded(recorder_, "Recv", {&into});
   Work work = StartRecv(into, from, tag, place);
   work.Wait();
   return work.source();
@@ -337,6 +349,7 @@ Work Group::StartSend(const Tensor& tensor, int to, std::uint32_t tag,
                       CallPlace place) {
   const actors::CallNote::Scope call(strand_.call(), "Send", place,
                                      actors::CallKind::kStarts);
+  const OpRecorder::Call recorded(recorder_, "StartSend", {&tensor});
   const absl::StatusOr<actors::Outgoing> out =
       actors::PrepareSend(context_.kernels(), *comm_, tensor);
   ThrowOf("Send", place, out.status());
@@ -350,6 +363,7 @@ Work Group::StartRecv(const Tensor& into, int from, std::uint32_t tag,
                       CallPlace place) {
   const actors::CallNote::Scope call(strand_.call(), "Recv", place,
                                      actors::CallKind::kStarts);
+  const OpRecorder::Call recorded(recorder_, "StartRecv", {&into});
   // The arrival is written when the message comes, so it has its place before.
   auto state = std::make_shared<Work::State>();
   actors::Incoming& incoming = state->incoming.emplace(actors::Incoming{into});

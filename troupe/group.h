@@ -71,6 +71,7 @@ using nn::Tensor;
 using nn::Var;
 
 class Group;
+class OpRecorder;  // troupe/profile/op_recorder.h
 
 // Source for Recv() that matches every sender.
 inline constexpr int kAnySource = comm::kAnySource;
@@ -109,7 +110,8 @@ class Group {
   // `ranks`: the members, whose order gives their numbers in the group. All
   // references outlive it.
   Group(actors::ProgramRank& strand, nn::Context& context,
-        std::shared_ptr<comm::Communicator> comm, std::vector<int> ranks);
+        std::shared_ptr<comm::Communicator> comm, std::vector<int> ranks,
+        OpRecorder& recorder);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -202,6 +204,7 @@ class Group {
   nn::Context& context_;
   const std::shared_ptr<comm::Communicator> comm_;
   const std::vector<int> ranks_;
+  OpRecorder& recorder_;
   std::deque<Work> started_;  // not waited for yet, the oldest first
 };
 

@@ -86,7 +86,8 @@ void Rank::ConnectLayers() {
 
 Group& Rank::AddGroup(const std::vector<int>& ranks) {
   groups_.emplace_back(strand_, context_,
-                       base::OrThrow(strand_.MakeGroup(ranks)), ranks);
+                       base::OrThrow(strand_.MakeGroup(ranks)), ranks,
+                       *recorder_);
   return groups_.back();
 }
 

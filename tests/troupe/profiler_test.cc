@@ -137,6 +137,41 @@ TEST(ProfilerTest, OperatorsHaveTheModuleOfTheirForwardAndTheirShapes) {
   });
 }
 
+TEST(ProfilerTest, CallsOfGroupsAreOperators) {
+  const auto program = [](Rank& rank) {
+    Var x = rank.Ones({4, 3});
+    Profiler profiler(rank);
+    rank.world().AllReduce(x);
+    Work work = rank.world().StartBroadcast(x, /*root=*/0);
+    work.Wait();
+    if (rank.number() == 0) Send(x, /*to=*/1);
+    if (rank.number() == 1) Recv(x, /*from=*/0);
+    // A call that fails has ended, too, with those within it.
+    EXPECT_THROW(rank.world().AllToAll(rank.Ones({3, 1})), base::StatusError);
+    EXPECT_THROW(rank.world().Send(x, /*to=*/7), base::StatusError);
+    x.Relu();
+    profiler.Stop();
+    std::map<std::string, OperatorTime> ops;
+    TableOptions options;
+    options.by_shapes = true;
+    for (const OperatorTime& op : profiler.KeyAverages(options)) {
+      ops[op.name] = op;
+    }
+    EXPECT_EQ(ops["AllReduce"].shapes, "f32[4, 3]");
+    EXPECT_EQ(ops["StartBroadcast"].shapes, "f32[4, 3]");
+    EXPECT_EQ(ops["Send"].calls, rank.number() == 0 ? 2 : 1);
+    EXPECT_EQ(ops["Recv"].calls, rank.number() == 0 ? 0 : 1);
+    EXPECT_EQ(ops["Wait"].calls, 2);  // for the broadcast and the message
+    EXPECT_EQ(ops["ReluForward"].calls, 1);
+    // What a message waits for is the call's, but not by itself.
+    const OperatorTime& message = ops[rank.number() == 0 ? "Send" : "Recv"];
+    EXPECT_LT(message.self_ms, message.total_ms);
+    EXPECT_THAT(profiler.profile().ToJson(), HasSubstr("AllReduce"));
+  };
+  const absl::Status status = Spawn(program, Ranks(2));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 // The table's times are the sums of those in the timeline.
 TEST(ProfilerTest, TheTableAddsUpTheTimeline) {
   const std::string folder = base::FreshPath();

@@ -33,6 +33,7 @@ void OpRecorder::Start(const Options& options) {
 void OpRecorder::Clear() {
   profile_ = OpProfile();
   profile_.rank = rank_;
+  ++profiles_;
   modules_.Clear();
   shapes_.Clear();
   open_.clear();  // an exception may have left an op
@@ -115,6 +116,10 @@ std::int64_t OpRecorder::BeginOp(const nn::OpCall& /*call*/) {
 }
 
 void OpRecorder::EndOp(const nn::OpCall& call, std::int64_t /*token*/) {
+  Close(call);
+}
+
+void OpRecorder::Close(const nn::OpCall& call) {
   Settle();
   const double end = Now();
   const OpenOp op = open_.back();
@@ -131,6 +136,30 @@ void OpRecorder::EndOp(const nn::OpCall& call, std::int64_t /*token*/) {
   event.grown = event.bytes - bytes_;
   bytes_ = event.bytes;
   if (HasRoom()) profile_.ops.push_back(event);
+}
+
+OpRecorder::Call::Call(OpRecorder& recorder, const char* name,
+                       std::initializer_list<const nn::Tensor*> tensors)
+    : recorder_(recorder.records() ? &recorder : nullptr) {
+  if (recorder_ == nullptr) return;
+  for (const nn::Tensor* tensor : tensors) {
+    if (tensor->defined()) tensors_.push_back(tensor);
+  }
+  call_.name = name;
+  call_.tensors = tensors_;
+  profile_ = recorder_->profiles_;
+  depth_ = recorder_->open_.size();
+  recorder_->BeginOp(call_);
+}
+
+OpRecorder::Call::~Call() {
+  if (recorder_ == nullptr || !recorder_->records() ||
+      recorder_->profiles_ != profile_) {
+    return;
+  }
+  // An exception may have left ops within it.
+  recorder_->open_.resize(depth_ + 1);
+  recorder_->Close(call_);
 }
 
 int OpRecorder::ModuleNow() {

@@ -8,8 +8,8 @@
 //   recorder.EndRange(range);
 //   OpProfile profile = recorder.Finish();      // ends it
 //
-// It observes the ops of the rank's kernels (nn/kernels/op_observer.h), and
-// gives each the module in which it was called: in a backward, the module whose
+// It observes the ops of the rank's kernels (nn/kernels/op_observer.h) and the
+// calls of its groups (OpRecorder::Call), and gives each the module in which it was called: in a backward, the module whose
 // forward recorded the node. A segment that is computed again, such as a
 // checkpointed block, is one module. It is the trace of the step engines of the
 // rank's models.
@@ -24,7 +24,9 @@
 #define TROUPE_PROFILE_OP_RECORDER_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +37,7 @@
 #include "nn/autograd/context.h"
 #include "nn/kernels/kernels.h"
 #include "nn/kernels/op_observer.h"
+#include "nn/tensor/tensor.h"
 #include "troupe/profile/op_profile.h"
 
 namespace troupe {
@@ -67,6 +70,26 @@ class OpRecorder : public actors::TraceSink, private nn::OpObserver {
   int BeginRange(absl::string_view category, absl::string_view name);
   void EndRange(int range);
 
+  // Records a call that is none of the kernels', such as a collective of the
+  // program's, as an operator, to the end of a block: also if an exception
+  // leaves it. `name` is a literal. If the profile begins anew meanwhile, the
+  // call is none of it.
+  class Call {
+   public:
+    Call(OpRecorder& recorder, const char* name,
+         std::initializer_list<const nn::Tensor*> tensors);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    OpRecorder* const recorder_;  // null: nothing is recorded
+    nn::OpCall call_;
+    std::vector<const nn::Tensor*> tensors_;
+    std::int64_t profile_ = 0;
+    std::size_t depth_ = 0;  // number of ops that were open before
+  };
+
   // actors::TraceSink:
   bool Wants(std::int64_t /*step*/) const override { return records(); }
   void Record(const actors::TraceEvent& event) override;
@@ -96,6 +119,8 @@ class OpRecorder : public actors::TraceSink, private nn::OpObserver {
   std::int64_t BeginOp(const nn::OpCall& call) override;
   void EndOp(const nn::OpCall& call, std::int64_t token) override;
 
+  // Notes the end of the innermost open op, which is `call`.
+  void Close(const nn::OpCall& call);
   double Now() const;
   // Waits until the device has done what was enqueued.
   void Settle();
@@ -113,6 +138,7 @@ class OpRecorder : public actors::TraceSink, private nn::OpObserver {
   std::optional<nn::ObservedOps> ops_;  // unset: it does not record
   std::chrono::steady_clock::time_point start_;
   OpProfile profile_;
+  std::int64_t profiles_ = 0;  // number of those that were begun
   Texts modules_, shapes_;
   std::vector<OpenOp> open_;
   std::vector<OpenRange> ranges_;  // open, the innermost last
