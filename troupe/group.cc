@@ -11,20 +11,13 @@
 #include "base/check.h"
 #include "base/status_error.h"
 #include "nn/kernels/device_queues.h"
+#include "troupe/internal/call_error.h"
+#include "troupe/internal/work_state.h"
 #include "troupe/profile/op_recorder.h"
 #include "troupe/rank.h"
 
 namespace troupe {
 namespace {
-
-// Throws the error of a call, with the call in front.
-void ThrowOf(const char* name, const CallPlace& place,
-             const absl::Status& status) {
-  if (status.ok()) return;
-  throw base::StatusError(absl::Status(
-      status.code(),
-      absl::StrCat(actors::CallText(name, place), ": ", status.message())));
-}
 
 // Returns the shape without its first axis, or with one of extent `rows` in
 // front.
@@ -56,62 +49,6 @@ Group& WorldOf(const Var& var, const char* name, const CallPlace& place) {
 
 }  // namespace
 
-struct Work::State {
-  Group* group = nullptr;
-  const char* name = "";
-  CallPlace place;
-  base::Event done;
-  // The tensors, whose memory a device may use until the end.
-  comm::Collective collective;
-  Tensor sent;
-  std::optional<actors::Incoming> incoming;  // set for a receive
-};
-
-bool Work::done() const {
-  if (state_ == nullptr) return true;
-  if (!state_->done.ready()) return false;
-  Land();
-  return true;
-}
-
-void Work::Land() const {
-  if (!state_->incoming.has_value() || !state_->done.status().ok()) return;
-  ThrowOf(state_->name, state_->place,
-          actors::Land(state_->group->context_.kernels(), &*state_->incoming));
-}
-
-bool Work::released() const {
-  return done() && (state_ == nullptr || !state_->incoming.has_value() ||
-                    state_->incoming->copied.ready());
-}
-
-void Work::Wait() {
-  if (state_ == nullptr) return;
-  Group& group = *state_->group;
-  const actors::CallNote::Scope call(group.strand_.call(), state_->name,
-                                     state_->place);
-  const OpRecorder::Call recorded(
-      group.recorder_, "Wait",
-      {&state_->collective.input, &state_->collective.range, &state_->sent});
-  ThrowOf(state_->name, state_->place,
-          group.strand_.Await(*group.comm_, state_->done));
-  Land();
-}
-
-comm::Communicator* Work::comm() const {
-  return state_ == nullptr ? nullptr : state_->group->comm_.get();
-}
-
-base::Event Work::event() const {
-  return state_ == nullptr ? base::Event() : state_->done;
-}
-
-int Work::source() const {
-  return state_ == nullptr || !state_->incoming.has_value()
-             ? kAnySource
-             : state_->incoming->arrival.source;
-}
-
 Group::Group(actors::ProgramRank& strand, nn::Context& context,
              std::shared_ptr<comm::Communicator> comm, std::vector<int> ranks,
              OpRecorder& recorder)
@@ -142,7 +79,10 @@ Work Group::Started(const char* name, const absl::StatusOr<base::Event>& done,
                     const CallPlace& place,
                     std::shared_ptr<Work::State> state) {
   ThrowOf(name, place, done.status());
-  state->group = this;
+  state->strand = &strand_;
+  state->kernels = &context_.kernels();
+  state->comm = comm_.get();
+  state->recorder = &recorder_;
   state->name = name;
   state->place = place;
   state->done = *done;

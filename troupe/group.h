@@ -62,6 +62,7 @@
 #include "nn/autograd/context.h"
 #include "nn/autograd/var.h"
 #include "nn/tensor/tensor.h"
+#include "troupe/work.h"
 
 namespace troupe {
 
@@ -70,40 +71,10 @@ using comm::ReduceOp;
 using nn::Tensor;
 using nn::Var;
 
-class Group;
 class OpRecorder;  // troupe/profile/op_recorder.h
 
 // Source for Recv() that matches every sender.
 inline constexpr int kAnySource = comm::kAnySource;
-
-// Something under way in a group (the Work of torch.distributed). Copies are
-// the same work. What is not waited for is waited for at the end of the
-// program.
-class Work {
- public:
-  Work() = default;
-  // Whether Wait() returns at once, and its tensors hold the result. Ended is
-  // also what has failed.
-  bool done() const;
-  // Waits for its end. Its tensors hold the result, or may be used again.
-  void Wait();
-  // Returns the rank that has sent what a StartRecv() has received.
-  int source() const;
-
- private:
-  friend class Group;
-  friend class HookRunner;  // troupe/internal/hook_runner.h
-  struct State;
-  // Puts a message that has come into its tensor.
-  void Land() const;
-  // Whether nothing uses its tensors any more.
-  bool released() const;
-  // The communicator of its group and its end; null, and a completed event, for
-  // a work that is nothing.
-  comm::Communicator* comm() const;
-  base::Event event() const;
-  std::shared_ptr<State> state_;
-};
 
 class Group {
  public:
@@ -186,7 +157,6 @@ class Group {
   comm::Communicator& comm() { return *comm_; }
 
  private:
-  friend class Work;
   void Run(const char* name, const comm::Collective& collective,
            const CallPlace& place);
   Work Start(const char* name, const comm::Collective& collective,

@@ -15,10 +15,10 @@
 //
 // A cycle is `wait` steps in which nothing is recorded, `warmup` steps that are
 // recorded and dropped, and `active` steps. At its end the timeline is written
-// to "result/rank0_cycle1.json", for ui.perfetto.dev: operators with module,
-// shapes and memory, calls of groups among them, the parts that the program has
-// named (RecordFunction), and the reductions of a DDP beside them. With active = 0 all is recorded, from
-// the constructor to Stop() or the end of the profiler.
+// to "result/rank0_cycle1.json", for ui.perfetto.dev: operators and calls of
+// groups with module, shapes and memory, the parts that the program has named
+// (RecordFunction), and the reductions of a DDP beside them. With active = 0
+// all is recorded, from the constructor to Stop() or the end of the profiler.
 //
 // On a GPU the rank waits for each operator while it records, so that times are
 // those of the device; reductions do not overlap with the backward then.

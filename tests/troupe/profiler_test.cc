@@ -163,7 +163,7 @@ TEST(ProfilerTest, CallsOfGroupsAreOperators) {
     EXPECT_EQ(ops["Recv"].calls, rank.number() == 0 ? 0 : 1);
     EXPECT_EQ(ops["Wait"].calls, 2);  // for the broadcast and the message
     EXPECT_EQ(ops["ReluForward"].calls, 1);
-    // What a message waits for is the call's, but not by itself.
+    // A message's wait is an operator within the call.
     const OperatorTime& message = ops[rank.number() == 0 ? "Send" : "Recv"];
     EXPECT_LT(message.self_ms, message.total_ms);
     EXPECT_THAT(profiler.profile().ToJson(), HasSubstr("AllReduce"));

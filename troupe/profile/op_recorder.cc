@@ -33,7 +33,6 @@ void OpRecorder::Start(const Options& options) {
 void OpRecorder::Clear() {
   profile_ = OpProfile();
   profile_.rank = rank_;
-  ++profiles_;
   modules_.Clear();
   shapes_.Clear();
   open_.clear();  // an exception may have left an op
@@ -147,15 +146,14 @@ OpRecorder::Call::Call(OpRecorder& recorder, const char* name,
   }
   call_.name = name;
   call_.tensors = tensors_;
-  profile_ = recorder_->profiles_;
   depth_ = recorder_->open_.size();
   recorder_->BeginOp(call_);
 }
 
 OpRecorder::Call::~Call() {
   if (recorder_ == nullptr || !recorder_->records() ||
-      recorder_->profiles_ != profile_) {
-    return;
+      recorder_->open_.size() <= depth_) {
+    return;  // the profile that it began in has ended
   }
   // An exception may have left ops within it.
   recorder_->open_.resize(depth_ + 1);

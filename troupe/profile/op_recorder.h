@@ -9,10 +9,10 @@
 //   OpProfile profile = recorder.Finish();      // ends it
 //
 // It observes the ops of the rank's kernels (nn/kernels/op_observer.h) and the
-// calls of its groups (OpRecorder::Call), and gives each the module in which it was called: in a backward, the module whose
-// forward recorded the node. A segment that is computed again, such as a
-// checkpointed block, is one module. It is the trace of the step engines of the
-// rank's models.
+// calls of its groups (Call), and gives each the module in which it was called:
+// in a backward, the module whose forward recorded the node. A segment that is
+// computed again, such as a checkpointed block, is one module. It is the trace
+// of the step engines of the rank's models.
 //
 // On a device with queues it waits for the compute queue before and after each
 // op, so that times are those of the device: nothing overlaps meanwhile.
@@ -86,7 +86,6 @@ class OpRecorder : public actors::TraceSink, private nn::OpObserver {
     OpRecorder* const recorder_;  // null: nothing is recorded
     nn::OpCall call_;
     std::vector<const nn::Tensor*> tensors_;
-    std::int64_t profile_ = 0;
     std::size_t depth_ = 0;  // number of ops that were open before
   };
 
@@ -138,7 +137,6 @@ class OpRecorder : public actors::TraceSink, private nn::OpObserver {
   std::optional<nn::ObservedOps> ops_;  // unset: it does not record
   std::chrono::steady_clock::time_point start_;
   OpProfile profile_;
-  std::int64_t profiles_ = 0;  // number of those that were begun
   Texts modules_, shapes_;
   std::vector<OpenOp> open_;
   std::vector<OpenRange> ranges_;  // open, the innermost last
