@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "base/files/file_system.h"
 #include "data/dataset.h"
@@ -29,6 +30,7 @@
 #include "troupe/ddp.h"
 #include "troupe/engine.h"
 #include "troupe/internal/attached_optimizer.h"
+#include "troupe/internal/call_error.h"
 #include "troupe/internal/join_membership.h"
 #include "troupe/internal/join_notice.h"
 #include "troupe/internal/loop_rule.h"
@@ -43,6 +45,7 @@
 #include "troupe/program.h"
 #include "troupe/simulate.h"
 #include "troupe/state.h"
+#include "troupe/work.h"
 
 namespace troupe::usage {
 
@@ -190,6 +193,18 @@ extern const comm::Event after;
 extern const bool on_device;
 void End(const StartedCollectives::Ended& ended);
 }  // namespace started_collectives_h
+
+namespace work_h {
+extern Rank& rank;
+extern const Trainable& model;
+extern const Var sums, x, into;
+void GoOn();
+}  // namespace work_h
+
+namespace call_error_h {
+extern const actors::CallPlace place;
+extern const absl::Status status;
+}  // namespace call_error_h
 
 namespace state_h {
 extern const Trainable& model;
