@@ -49,6 +49,7 @@ TEST_F(SeedsTest, Gradients) {
 
 TEST_F(SeedsTest, LoopsOfTheirOwn) {
   ExpectRuns(gan::Run, 2, 1);
+  ExpectRuns(gpt_loop::Run, 2, 1);
   ExpectRuns(policy_gradient::Run, 2, 1);
   ExpectRuns(deepspeed_engine::Run, 2, 1);
 }
