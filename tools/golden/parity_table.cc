@@ -8,10 +8,6 @@
 namespace troupe::golden {
 namespace {
 
-double Ratio(double ours, double torch) {
-  return ours / std::max(torch, kF32Rounding);
-}
-
 // Returns PyTorch's error of a gradient; 0 if it has none of that name, so that
 // ours may only be off by a rounding.
 double TorchErrorOf(const std::string& name, const ParityErrors& torch) {
@@ -25,20 +21,18 @@ ParityLine JudgeGradients(const ParityRow& row) {
   ParityLine line;
   line.what = "gradients";
   line.f64_max = kF64ErrorMax;
+  line.torch_f32_min = kF32SumRounding;
   for (const NamedError& gradient : row.f64.gradients) {
     if (!line.f64_where.empty() && gradient.error <= line.f64) continue;
     line.f64 = gradient.error;
     line.f64_where = gradient.name;
   }
   for (const NamedError& gradient : row.f32.gradients) {
-    const double torch = TorchErrorOf(gradient.name, row.torch_f32);
-    if (!line.f32_where.empty() &&
-        Ratio(gradient.error, torch) <= line.ratio()) {
-      continue;
-    }
-    line.f32 = gradient.error;
-    line.torch_f32 = torch;
-    line.f32_where = gradient.name;
+    ParityLine other = line;
+    other.f32 = gradient.error;
+    other.torch_f32 = TorchErrorOf(gradient.name, row.torch_f32);
+    other.f32_where = gradient.name;
+    if (line.f32_where.empty() || other.ratio() > line.ratio()) line = other;
   }
   return line;
 }
@@ -48,20 +42,21 @@ constexpr auto kLineFormat = "%-9s %-10s %8.1e %8.0e %9.1e %9.1e %6.2f%s\n";
 
 }  // namespace
 
-double ParityLine::ratio() const { return Ratio(f32, torch_f32); }
+double ParityLine::ratio() const {
+  return f32 / std::max(torch_f32, torch_f32_min);
+}
 
 bool ParityLine::ok() const {
   return f64 <= f64_max && ratio() <= kF32RatioMax;
 }
 
 std::vector<ParityLine> Judge(const ParityRow& row) {
-  return {{"output", row.f64.output, kF64ErrorMax, row.f32.output,
-           row.torch_f32.output, "", ""},
-          {"loss", row.f64.loss, kF64ErrorMax, row.f32.loss, row.torch_f32.loss,
-           "", ""},
-          JudgeGradients(row),
-          {"losses", row.f64.losses, kF64LossesMax, row.f32.losses,
-           row.torch_f32.losses, "", ""}};
+  const ParityErrors& torch = row.torch_f32;
+  return {
+      {"output", row.f64.output, kF64ErrorMax, row.f32.output, torch.output},
+      {"loss", row.f64.loss, kF64ErrorMax, row.f32.loss, torch.loss},
+      JudgeGradients(row),
+      {"losses", row.f64.losses, kF64LossesMax, row.f32.losses, torch.losses}};
 }
 
 bool AllOk(const std::vector<ParityLine>& lines) {

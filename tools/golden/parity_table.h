@@ -23,9 +23,12 @@ namespace troupe::golden {
 inline constexpr double kF64ErrorMax = 1e-9;
 inline constexpr double kF64LossesMax = 1e-6;
 // Limit on an error in f32, in multiples of PyTorch's own. An error of PyTorch
-// below kF32Rounding counts as that: a loss may be exact by chance.
+// below a rounding counts as that: a loss may be exact by chance. That of a
+// gradient counts as four at least: it is a sum over many rows, in an order
+// that each library chooses, and some roundings more or less are chance.
 inline constexpr double kF32RatioMax = 2;
 inline constexpr double kF32Rounding = 0x1p-24;
+inline constexpr double kF32SumRounding = 4 * kF32Rounding;
 
 struct ParityRow {
   std::string model;
@@ -37,6 +40,8 @@ struct ParityLine {
   std::string what;  // "output", "loss", "gradients", "losses"
   double f64 = 0, f64_max = 0;
   double f32 = 0, torch_f32 = 0;
+  // Least error that PyTorch's counts as.
+  double torch_f32_min = kF32Rounding;
   // Names of the gradients with the largest error in f64, and with the largest
   // ratio in f32.
   std::string f64_where, f32_where;
