@@ -1,25 +1,20 @@
 #include "comm/shm/shm_link.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "comm/farewell.h"
 #include "comm/queued_link.h"
+#include "comm/shm/control_socket.h"
+#include "comm/shm/doorbell.h"
 #include "comm/shm/lent_ranges.h"
-#include "comm/tcp/frame_reader.h"
+#include "comm/shm/ring.h"
 
 namespace troupe::comm {
 namespace {
@@ -32,9 +27,6 @@ constexpr std::size_t kShowBytes = 64 << 10;
 // Number of calls without a frame per read of the socket, which costs a system
 // call.
 constexpr int kIdlePerLook = 256;
-
-// Limit on the descriptors that arrive before the frames that they belong to.
-constexpr std::size_t kDescriptorsMax = 8;
 
 // Messages between links about memory by reference, in words[1] of a frame of
 // their own; words[2] is the range's number.
@@ -54,73 +46,19 @@ Frame RangeFrame(RangeWord word, std::uint64_t id) {
   return frame;
 }
 
-// Sends a small frame, with `descriptor` if there is one; returns false if it
-// does not fit in at once.
-bool SendBySocket(int socket, const Frame& frame, int descriptor = -1) {
-  iovec bytes = {const_cast<Frame*>(&frame), sizeof(frame)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* const head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(head), &descriptor, sizeof(int));
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-         static_cast<ssize_t>(sizeof(frame));
-}
-
-// Calls recvmsg(2); appends the received descriptors to `descriptors`.
-ssize_t ReceiveFromSocket(int socket, iovec room,
-                          std::deque<base::OwnedFd>* descriptors) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kDescriptorsMax)];
-  msghdr message{};
-  message.msg_iov = &room;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t got =
-      ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0) return got;
-  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
-       head = CMSG_NXTHDR(&message, head)) {
-    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
-      continue;
-    }
-    const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int descriptor;
-      std::memcpy(&descriptor, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
-      descriptors->emplace_back(descriptor);
-    }
-  }
-  return got;
-}
-
-// Returns an address that is unique among living threads.
-const void* ThisThread() {
-  static thread_local char mark = 0;
-  return &mark;
-}
-
 class ShmLink : public QueuedLink {
  public:
   ShmLink(std::shared_ptr<ShmSegment> segment, base::OwnedFd socket,
           const ShmLinkOptions& options)
       : QueuedLink(options.peer, "shm", options.address),
         segment_(std::move(segment)),
-        socket_(std::move(socket)),
+        control_(std::move(socket)),
         writer_(segment_->ring_head(options.side),
                 segment_->ring_data(options.side), segment_->ring_bytes()),
         reader_(segment_->ring_head(1 - options.side),
                 segment_->ring_data(1 - options.side), segment_->ring_bytes()),
-        sleeps_here_(segment_->sleeps(options.side)),
-        sleeps_there_(segment_->sleeps(1 - options.side)),
+        doorbell_(segment_->sleeps(options.side),
+                  segment_->sleeps(1 - options.side)),
         given_up_here_(segment_->given_up(options.side)),
         given_up_there_(segment_->given_up(1 - options.side)) {}
   ~ShmLink() override { EndReading(); }
@@ -157,31 +95,20 @@ class ShmLink : public QueuedLink {
   bool HearInRing(const Frame& frame);
   bool HearFromSocket(const Frame& frame);
   bool Borrow(std::uint64_t id);
-  void HearBell() ABSL_LOCKS_EXCLUDED(asleep_mutex_);
-  // Removes this thread from asleep_.
-  void WakeUp() ABSL_LOCKS_EXCLUDED(asleep_mutex_);
   void LoseBroken();
 
   const std::shared_ptr<ShmSegment> segment_;
-  const base::OwnedFd socket_;
-  RingWriter writer_;  // used by the writer
-  RingReader reader_;  // used by the reader
-  std::atomic<std::uint32_t>* const sleeps_here_;
-  std::atomic<std::uint32_t>* const sleeps_there_;
+  ControlSocket control_;  // received from by the reader
+  RingWriter writer_;      // used by the writer
+  RingReader reader_;      // used by the reader
+  Doorbell doorbell_;
   std::atomic<std::uint32_t>* const given_up_here_;
   std::atomic<std::uint32_t>* const given_up_there_;
   LentRanges lent_;
   BorrowedRanges borrowed_;
-
-  // Threads that called Arm() and no Progress() since, marked by ThisThread().
-  absl::Mutex asleep_mutex_;
-  absl::InlinedVector<const void*, 8> asleep_ ABSL_GUARDED_BY(asleep_mutex_);
-  std::atomic<bool> any_asleep_{false};  // whether asleep_ has any
   std::atomic<bool> look_at_socket_{false};
   // Used by the reader alone:
   int idle_ = 0;
-  FrameReader words_;                      // frames from the socket
-  std::deque<base::OwnedFd> descriptors_;  // for frames not read yet
   absl::Status end_;  // not ok: the end, once the ring is empty
 };
 
@@ -209,15 +136,13 @@ ShmLink::Written ShmLink::Write(absl::Span<Outgoing* const> frames) {
 }
 
 void ShmLink::Ring() {
-  if (sleeps_there_->load(std::memory_order_seq_cst) == 0) return;
-  if (sleeps_there_->exchange(0, std::memory_order_seq_cst) == 0) return;
   // A full socket contains wake-ups already.
-  SendBySocket(socket_.get(), RangeFrame(kNoRange, 0));
+  if (doorbell_.ClaimWakeUp()) control_.Send(RangeFrame(kNoRange, 0));
 }
 
 bool ShmLink::Read() {
   bool any = false;
-  if (any_asleep_.load(std::memory_order_relaxed)) WakeUp();
+  doorbell_.Disarm();
   if (look_at_socket_.load(std::memory_order_relaxed) ||
       idle_ >= kIdlePerLook) {
     look_at_socket_.store(false, std::memory_order_relaxed);
@@ -276,48 +201,42 @@ bool ShmLink::ReadRing() {
 
 bool ShmLink::ReadSocket() {
   if (!end_.ok()) return false;
-  iovec room[2];
-  words_.Room(room);
-  const ssize_t got = ReceiveFromSocket(socket_.get(), room[0], &descriptors_);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  if (got <= 0) {
+  const ControlSocket::Received received = control_.Receive();
+  if (received == ControlSocket::Received::kNothing) return false;
+  if (received != ControlSocket::Received::kBytes) {
     end_ = absl::UnavailableError(
-        absl::StrCat(other_end(), got == 0 ? " closed the connection"
-                                           : " reset the connection"));
+        absl::StrCat(other_end(), received == ControlSocket::Received::kClosed
+                                      ? " closed the connection"
+                                      : " reset the connection"));
     return true;
   }
-  words_.Filled(got);
   for (;;) {
-    const FrameReader::Got next =
-        words_.Next([](const Frame&) -> char* { return nullptr; });
-    if (next == FrameReader::Got::kMore) return true;
-    if (next == FrameReader::Got::kBad ||
-        words_.frame().type != kReservedType) {
-      LoseBroken();
-      return true;
-    }
-    if (words_.frame().words[0] != 0) {
-      end_ = ReadFarewell(words_.frame(), words_.payload());
-      return true;
-    }
-    if (!HearFromSocket(words_.frame())) {
-      LoseBroken();
-      return true;
+    switch (control_.Next()) {
+      case ControlSocket::Got::kNothing:
+        return true;
+      case ControlSocket::Got::kMessage:
+        if (HearFromSocket(control_.frame())) break;
+        LoseBroken();
+        return true;
+      case ControlSocket::Got::kFarewell:
+        end_ = control_.farewell();
+        return true;
+      case ControlSocket::Got::kBroken:
+        LoseBroken();
+        return true;
     }
   }
 }
 
 bool ShmLink::HearFromSocket(const Frame& frame) {
-  if (descriptors_.size() > kDescriptorsMax) return false;
   if (frame.words[1] == kOffered) return Borrow(frame.words[2]);
-  HearBell();
+  if (doorbell_.Rearm()) Flush();  // uses room made before the flag was raised
   return frame.words[1] == kNoRange;
 }
 
 bool ShmLink::Borrow(std::uint64_t id) {
-  if (descriptors_.empty()) return false;
-  base::OwnedFd file = std::move(descriptors_.front());
-  descriptors_.pop_front();
+  base::OwnedFd file = control_.TakeDescriptor();
+  if (!file.valid()) return false;
   const absl::Status added = borrowed_.Add(id, std::move(file));
   if (absl::IsInvalidArgument(added)) return false;
   SendOwn(RangeFrame(added.ok() ? kMapped : kNotMapped, id));
@@ -346,7 +265,7 @@ bool ShmLink::Lend(const SharedRange& range) {
   if (lost()) return false;
   const LentRanges::State state = lent_.Lend(range.id);
   if (state == LentRanges::State::kOffer) {
-    if (SendBySocket(socket_.get(), RangeFrame(kOffered, range.id), range.fd)) {
+    if (control_.Send(RangeFrame(kOffered, range.id), range.fd)) {
       SendOwn(RangeFrame(kOffered, range.id));
     } else {
       lent_.NotOffered(range.id);
@@ -359,50 +278,24 @@ void ShmLink::TakeBack(std::uint64_t id) {
   if (lent_.TakeBack(id)) SendOwn(RangeFrame(kTakenBack, id));
 }
 
-void ShmLink::HearBell() {
-  // This thread consumed the wake-up, perhaps before other sleeping threads saw
-  // it. They need the next one.
-  if (!any_asleep_.load(std::memory_order_seq_cst)) return;
-  sleeps_here_->store(1, std::memory_order_seq_cst);
-  Flush();  // uses room made before the other end saw the flag
-}
-
-void ShmLink::WakeUp() {
-  absl::MutexLock lock(&asleep_mutex_);
-  const auto here = std::find(asleep_.begin(), asleep_.end(), ThisThread());
-  if (here != asleep_.end()) asleep_.erase(here);
-  any_asleep_.store(!asleep_.empty(), std::memory_order_seq_cst);
-}
-
 void ShmLink::LoseBroken() {
   Close(absl::DataLossError(
       absl::StrCat(other_end(), " wrote nonsense into the shared memory")));
 }
 
 void ShmLink::SayFarewell(const absl::Status& why, const Outgoing*) {
-  const std::string words = FarewellBytes(why);
-  ::send(socket_.get(), words.data(), words.size(),
-         MSG_NOSIGNAL | MSG_DONTWAIT);
   // Also wakes up threads sleeping here, so that OnLost() is called.
-  ::shutdown(socket_.get(), SHUT_RDWR);
+  control_.Shutdown(why);
 }
 
 bool ShmLink::Arm(pollfd* entry, absl::Duration*) {
   look_at_socket_.store(true, std::memory_order_relaxed);
-  {
-    absl::MutexLock lock(&asleep_mutex_);
-    if (std::find(asleep_.begin(), asleep_.end(), ThisThread()) ==
-        asleep_.end()) {
-      asleep_.push_back(ThisThread());
-    }
-    any_asleep_.store(true, std::memory_order_seq_cst);
-  }
-  sleeps_here_->store(1, std::memory_order_seq_cst);
+  doorbell_.Arm();
   // Checks for work after the flag is set: anything later causes a wake-up.
   std::size_t payload_bytes = 0;
   const Work waiting = work(&payload_bytes);
   if (waiting == Work::kNow) return false;
-  *entry = {lost() ? -1 : socket_.get(), POLLIN, 0};
+  *entry = {lost() ? -1 : control_.fd(), POLLIN, 0};
   if (lost()) return true;
   if (reader_.HasFrame()) return false;
   return waiting != Work::kWaitsFull || !writer_.HasRoom(payload_bytes);

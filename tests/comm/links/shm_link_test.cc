@@ -1,19 +1,26 @@
-// Tests that a link does not trust what its peer writes into shared memory.
+// Tests the parts of a link through shared memory, and that it does not trust
+// what its peer writes there and to the socket.
 
 #include "comm/shm/shm_link.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
+#include "comm/shm/control_socket.h"
+#include "comm/shm/doorbell.h"
 #include "comm/shm/ring.h"
 #include "comm/shm/shm_segment.h"
 #include "gtest/gtest.h"
@@ -127,6 +134,149 @@ TEST(RingTest, SurvivesNoise) {
       reader.Pop();
     }
     ASSERT_LE(sum, 255u * kRingBytesMin / 64);
+  }
+}
+
+// The doorbells of both ends of a link.
+struct Doorbells {
+  std::atomic<std::uint32_t> sleeps_a{0}, sleeps_b{0};
+  Doorbell a{&sleeps_a, &sleeps_b};
+  Doorbell b{&sleeps_b, &sleeps_a};
+};
+
+TEST(DoorbellTest, NeedsOneWakeUpPerSleep) {
+  Doorbells bells;
+  EXPECT_FALSE(bells.a.ClaimWakeUp());
+  for (int sleep = 0; sleep < 2; ++sleep) {
+    bells.b.Arm();
+    EXPECT_FALSE(bells.b.ClaimWakeUp());  // the other direction
+    EXPECT_TRUE(bells.a.ClaimWakeUp());
+    EXPECT_FALSE(bells.a.ClaimWakeUp());  // it is on its way
+    bells.b.Disarm();
+    EXPECT_FALSE(bells.b.Rearm());
+  }
+}
+
+TEST(DoorbellTest, CountsAThreadOnce) {
+  Doorbells bells;
+  bells.b.Arm();
+  bells.b.Arm();
+  bells.b.Disarm();
+  EXPECT_FALSE(bells.b.Rearm());
+}
+
+TEST(DoorbellTest, WakesTheNextThreadToo) {
+  Doorbells bells;
+  absl::Notification armed, woken;
+  std::thread other([&] {
+    bells.b.Arm();
+    armed.Notify();
+    woken.WaitForNotification();
+    bells.b.Disarm();
+  });
+  armed.WaitForNotification();
+  bells.b.Arm();
+  ASSERT_TRUE(bells.a.ClaimWakeUp());
+  // This thread receives the wake-up; the other one needs one, too.
+  bells.b.Disarm();
+  EXPECT_TRUE(bells.b.Rearm());
+  EXPECT_TRUE(bells.a.ClaimWakeUp());
+  woken.Notify();
+  other.join();
+  EXPECT_FALSE(bells.b.Rearm());
+  EXPECT_FALSE(bells.a.ClaimWakeUp());
+}
+
+// Both ends of a control channel.
+struct Channel {
+  explicit Channel(SocketPair sockets = MakeSockets())
+      : a(std::move(sockets.a)), b(std::move(sockets.b)) {}
+
+  ControlSocket a;
+  ControlSocket b;
+};
+
+Frame Message(std::uint64_t id) {
+  Frame frame;
+  frame.type = kReservedType;
+  frame.words[2] = id;
+  return frame;
+}
+
+ino_t FileOf(int fd) {
+  struct stat state {};
+  EXPECT_EQ(::fstat(fd, &state), 0);
+  return state.st_ino;
+}
+
+TEST(ControlSocketTest, PassesMessagesWithDescriptorsInOrder) {
+  Channel channel;
+  EXPECT_EQ(channel.b.Receive(), ControlSocket::Received::kNothing);
+  std::vector<base::OwnedFd> files;
+  for (std::uint64_t id = 0; id < 3; ++id) {
+    files.emplace_back(::memfd_create("test", MFD_CLOEXEC));
+    ASSERT_TRUE(channel.a.Send(Message(id), id == 1 ? -1 : files[id].get()));
+  }
+  std::uint64_t id = 0;
+  while (channel.b.Receive() == ControlSocket::Received::kBytes) {
+    while (channel.b.Next() == ControlSocket::Got::kMessage) {
+      EXPECT_EQ(channel.b.frame().words[2], id);
+      if (id != 1) {
+        const base::OwnedFd got = channel.b.TakeDescriptor();
+        EXPECT_NE(got.get(), files[id].get());
+        EXPECT_EQ(FileOf(got.get()), FileOf(files[id].get()));
+      }
+      ++id;
+    }
+  }
+  EXPECT_EQ(id, 3);
+  EXPECT_FALSE(channel.b.TakeDescriptor().valid());
+}
+
+TEST(ControlSocketTest, IsFullAtSomePoint) {
+  Channel channel;
+  std::uint64_t sent = 0;
+  while (sent < 1'000'000 && channel.a.Send(Message(sent))) ++sent;
+  ASSERT_LT(sent, 1'000'000);
+  std::uint64_t got = 0;
+  while (channel.b.Receive() == ControlSocket::Received::kBytes) {
+    while (channel.b.Next() == ControlSocket::Got::kMessage) ++got;
+  }
+  EXPECT_EQ(got, sent);
+  EXPECT_TRUE(channel.a.Send(Message(sent)));
+}
+
+TEST(ControlSocketTest, EndsWithTheReason) {
+  Channel channel;
+  ASSERT_TRUE(channel.a.Send(Message(7)));
+  channel.a.Shutdown(absl::AbortedError("rank 2 died"));
+  EXPECT_FALSE(channel.a.Send(Message(8)));
+  ASSERT_EQ(channel.b.Receive(), ControlSocket::Received::kBytes);
+  ASSERT_EQ(channel.b.Next(), ControlSocket::Got::kMessage);
+  ASSERT_EQ(channel.b.Next(), ControlSocket::Got::kFarewell);
+  EXPECT_EQ(channel.b.farewell(), absl::AbortedError("rank 2 died"));
+  EXPECT_EQ(channel.b.Receive(), ControlSocket::Received::kClosed);
+}
+
+TEST(ControlSocketTest, FindsAFrameThatIsNoMessage) {
+  Channel channel;
+  Frame frame = Message(1);
+  frame.type = 5;
+  ASSERT_TRUE(channel.a.Send(frame));
+  ASSERT_EQ(channel.b.Receive(), ControlSocket::Received::kBytes);
+  EXPECT_EQ(channel.b.Next(), ControlSocket::Got::kBroken);
+}
+
+TEST(ControlSocketTest, FindsDescriptorsInExcess) {
+  Channel channel;
+  const base::OwnedFd file(::memfd_create("test", MFD_CLOEXEC));
+  for (std::size_t i = 0; i <= kDescriptorsMax; ++i) {
+    ASSERT_TRUE(channel.a.Send(Message(i), file.get()));
+    ASSERT_EQ(channel.b.Receive(), ControlSocket::Received::kBytes);
+    EXPECT_EQ(channel.b.Next(), i < kDescriptorsMax
+                                    ? ControlSocket::Got::kMessage
+                                    : ControlSocket::Got::kBroken);
+    EXPECT_EQ(channel.b.Next(), ControlSocket::Got::kNothing);
   }
 }
 

@@ -39,6 +39,23 @@ extern const std::uint64_t id, offset;
 extern const std::size_t count;
 }  // namespace lent_ranges_h
 
+namespace doorbell_h {
+extern const std::shared_ptr<ShmSegment> segment;
+extern const int side;
+void SendWakeUp();
+bool HasWork();
+void WaitForWakeUp();
+void LookForWork();
+}  // namespace doorbell_h
+
+namespace control_socket_h {
+extern base::OwnedFd connected;
+extern const Frame offer;
+extern const SharedRange range;
+void Withdraw();
+void Map(std::uint64_t id, base::OwnedFd file);
+}  // namespace control_socket_h
+
 namespace shm_segment_h {
 extern base::OwnedFd received;
 void SendDescriptor(int fd);
