@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "actors/caf/strand_scheduler.h"
 #include "actors/cluster/agent.h"
 #include "actors/cluster/cluster_messages.h"
 #include "actors/cluster/control_client.h"
 #include "actors/cluster/control_plane.h"
+#include "actors/cluster/control_session.h"
 #include "actors/cluster/coordinator.h"
 #include "actors/cluster/join_round.h"
 #include "actors/cluster/liveness.h"
@@ -35,6 +37,11 @@ extern caf::actor_system& system;
 extern const CoordinatorActor coordinator;
 extern const absl::Time deadline;
 extern const absl::Duration timeout;
+
+namespace control_session_h {
+extern Welcome offer;
+extern const std::string agreement;
+}  // namespace control_session_h
 
 namespace join_round_h {
 extern const Join join_of_0, join_of_1;
