@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "comm/communicator.h"
 #include "nn/autograd/parameter.h"
-#include "nn/tensor/tensor.h"
+#include "nn/kernels/step_scalars.h"
 
 namespace troupe::actors {
 
@@ -14,13 +14,14 @@ absl::StatusOr<std::unique_ptr<AgreedUses>> AgreedUses::Create(
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<UseMarks> marks,
                           UseMarks::Create(parameters, kernels));
   return std::unique_ptr<AgreedUses>(
-      new AgreedUses(options, parameters, std::move(marks)));
+      new AgreedUses(options, parameters, kernels, std::move(marks)));
 }
 
 AgreedUses::AgreedUses(const Options& options, ChunkParameters& parameters,
-                       std::unique_ptr<UseMarks> marks)
+                       nn::Kernels& kernels, std::unique_ptr<UseMarks> marks)
     : options_(options),
       parameters_(parameters),
+      kernels_(kernels),
       marks_(std::move(marks)),
       sum_(/*action=*/-1, "marks of used parameters") {}
 
@@ -54,6 +55,22 @@ absl::Status AgreedUses::LeaveOut(std::int64_t step,
   }
   if (options_.static_graph) static_ = StaticUses{here, unused};
   parameters_.LeaveOut(unused);
+  return absl::OkStatus();
+}
+
+absl::Status AgreedUses::CountLeftOut(const nn::Tensor& scalars,
+                                      nn::Queue updates) {
+  if (!parameters_.leaves_out()) return absl::OkStatus();
+  if (parameters_.optimizer()->MaySkipSteps()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const nn::Tensor non_finite,
+        nn::CopyToHost(kernels_, updates,
+                       scalars.FlatView(nn::kNonFiniteScalar, {1})));
+    TROUPE_RETURN_IF_ERROR(
+        nn::Synchronize(kernels_, nn::Record(kernels_, updates)));
+    if (non_finite.data<double>()[0] != 0) return absl::OkStatus();
+  }
+  parameters_.CountLeftOut();
   return absl::OkStatus();
 }
 

@@ -10,6 +10,8 @@
 //   }
 //   // Before the update:
 //   TROUPE_RETURN_IF_ERROR(uses->LeaveOut(step, [&] { return Await(*uses); }));
+//   // After it:
+//   TROUPE_RETURN_IF_ERROR(uses->CountLeftOut(scalars, queue));
 //
 // The ranks add up their marks (use_marks.h) by one small all-reduce after each
 // backward that reduces. A rank that has used all parameters does not wait for
@@ -35,7 +37,9 @@
 #include "actors/engine/loop/side_collective.h"
 #include "actors/engine/reducer.h"
 #include "base/event.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
+#include "nn/tensor/tensor.h"
 
 namespace troupe::actors {
 
@@ -73,13 +77,19 @@ class AgreedUses {
   //   first step.
   absl::Status LeaveOut(std::int64_t step,
                         absl::FunctionRef<absl::Status()> await);
+  // Ends a step whose updates have left out parameters: their states are as old
+  // as before (ChunkParameters::CountLeftOut), unless the step was skipped.
+  // `scalars`: the step's, which queue `updates` writes. It waits for that
+  // queue if the optimizer may skip steps.
+  absl::Status CountLeftOut(const nn::Tensor& scalars, nn::Queue updates);
 
  private:
   AgreedUses(const Options& options, ChunkParameters& parameters,
-             std::unique_ptr<UseMarks> marks);
+             nn::Kernels& kernels, std::unique_ptr<UseMarks> marks);
 
   const Options options_;
   ChunkParameters& parameters_;
+  nn::Kernels& kernels_;
   const std::unique_ptr<UseMarks> marks_;
   bool due_ = false;
   SideCollective sum_;

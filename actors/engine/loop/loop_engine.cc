@@ -1,7 +1,6 @@
 #include "actors/engine/loop/loop_engine.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -9,7 +8,6 @@
 #include "actors/engine/loop/joint_backward.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
-#include "nn/kernels/step_scalars.h"
 
 namespace troupe::actors {
 
@@ -27,8 +25,7 @@ LoopEngine::LoopEngine(const Setup& setup, StrandWait* wait)
     : setup_(setup),
       plan_(*setup.plan),
       parts_(engine_setup_, wait, StepTrace(setup.trace, setup.rank)),
-      state_(setup.exact_mean),
-      order_broadcast_(/*action=*/-2, "order of reductions") {}
+      state_(setup.exact_mean) {}
 
 absl::Status LoopEngine::Init(EngineHost* host) {
   engine_setup_.rank = setup_.rank;
@@ -47,12 +44,10 @@ absl::Status LoopEngine::Init(EngineHost* host) {
       GradientLedger::Setup{/*chunk=*/0, &parameters(), &parts_.trace(),
                             /*gated=*/false, &uses_->marks()},
       static_cast<GradientLedger::Listener*>(this));
-  const int buckets = parameters().num_buckets();
-  if (plan_.mesh.dp() > 1 && buckets - setup_.delayed_buckets > 1) {
-    TROUPE_ASSIGN_OR_RETURN(
-        order_,
-        LaunchOrder::Create({buckets, setup_.delayed_buckets}, kernels()));
-  }
+  TROUPE_ASSIGN_OR_RETURN(
+      order_, AgreedOrder::Create({plan_.mesh.dp(), parameters().num_buckets(),
+                                   setup_.delayed_buckets},
+                                  kernels()));
   return MakeDispatcher();
 }
 
@@ -72,13 +67,6 @@ absl::Status LoopEngine::MakeParameters() {
   parts_.Add(std::move(model));
   parts_.RegisterRanges();
   return absl::OkStatus();
-}
-
-std::vector<int> LoopEngine::launch_order() const {
-  if (order_ != nullptr) return order_->order();
-  std::vector<int> by_number(parameters().num_buckets());
-  std::iota(by_number.begin(), by_number.end(), 0);
-  return by_number;
 }
 
 absl::Status LoopEngine::MakeDispatcher() {
@@ -103,7 +91,7 @@ absl::Status LoopEngine::SetHook(BucketHook* hook) {
   TROUPE_RETURN_IF_ERROR(
       state_.CheckSetHook(plan_.reduction_dtype.has_value(), under_way()));
   state_.set_hook(hook);
-  order_.reset();
+  order_->GoByNumber();
   plan_.fuse_updates = false;
   return MakeDispatcher();
 }
@@ -120,7 +108,7 @@ absl::Status LoopEngine::StepInBackward() {
 }
 
 void LoopEngine::BucketReady(int chunk, int bucket) {
-  if (order_ != nullptr) order_->BucketComplete(bucket);
+  order_->BucketComplete(bucket);
   dispatcher().listener()->BucketReady(chunk, bucket);
 }
 
@@ -178,24 +166,19 @@ absl::Status LoopEngine::BeginBackward(const LoopBackward& backward,
   }
   ledger_->BeginPass(read, GradientLedger::Mode::kWhole,
                      /*last=*/state_.synced());
-  if (order_ != nullptr) order_->Observe(/*counts=*/backward.uses);
+  order_->Observe(/*counts=*/backward.uses);
   return absl::OkStatus();
 }
 
 void LoopEngine::EndPass() {
-  if (state_.synced() && order_ != nullptr) order_->EndBackward();
+  order_->EndBackward(state_.synced());
   uses_->EndBackward(state_.synced());
 }
 
 absl::Status LoopEngine::AgreeOnOrder(int leader) {
-  if (order_ == nullptr) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(const bool changed, order_->TakeAgreed());
   if (changed) dispatcher_->Reorder(order_->order());
-  if (!order_->BeginBackward()) return absl::OkStatus();
-  TROUPE_ASSIGN_OR_RETURN(nn::Tensor proposal, order_->Publish());
-  return order_broadcast_.Start(comm::Broadcast(leader, std::move(proposal)),
-                                order_->ready(), state_.step(),
-                                parts_->reducer);
+  return order_->BeginBackward(leader, state_.step(), parts_->reducer);
 }
 
 absl::Status LoopEngine::GoOn() {
@@ -215,7 +198,7 @@ absl::Status LoopEngine::StartReductions() {
 
 absl::Status LoopEngine::AwaitAgreements() {
   const auto waits = [this] {
-    return uses_->waits() || order_broadcast_.in_flight();
+    return uses_->waits() || order_->broadcast().in_flight();
   };
   while (waits()) {
     TROUPE_RETURN_IF_ERROR(StartReductions());
@@ -226,9 +209,8 @@ absl::Status LoopEngine::AwaitAgreements() {
 
 absl::Status LoopEngine::CollectiveDone(std::int64_t step, int action,
                                         const base::Event& done) {
-  if (action == order_broadcast_.action()) {
-    order_broadcast_.End(parts_->reducer);
-    order_->NoteSent(done);
+  if (action == order_->broadcast().action()) {
+    order_->EndBroadcast(done, parts_->reducer);
     return absl::OkStatus();
   }
   if (action == uses_->sum().action()) {
@@ -240,7 +222,7 @@ absl::Status LoopEngine::CollectiveDone(std::int64_t step, int action,
 
 absl::Status LoopEngine::CollectiveFailed(std::int64_t step, int action,
                                           const absl::Status& why) const {
-  for (const SideCollective* side : {&order_broadcast_, &uses_->sum()}) {
+  for (const SideCollective* side : {&order_->broadcast(), &uses_->sum()}) {
     if (action == side->action()) return side->Failed(step, why);
   }
   return dispatcher().CollectiveFailed(step, action, why);
@@ -253,24 +235,8 @@ std::string LoopEngine::Unfinished() const {
     absl::StrAppend(&left, left.empty() ? "" : ", ", side.part());
   };
   add(uses_->waits(), uses_->sum());
-  add(order_broadcast_.in_flight(), order_broadcast_);
+  add(order_->broadcast().in_flight(), order_->broadcast());
   return left;
-}
-
-absl::Status LoopEngine::CountLeftOut(const StepLoss& loss) {
-  if (!parameters().leaves_out()) return absl::OkStatus();
-  if (parameters().optimizer()->MaySkipSteps()) {
-    const nn::Queue queue = parts_->events.update_queue();
-    TROUPE_ASSIGN_OR_RETURN(
-        const nn::Tensor non_finite,
-        nn::CopyToHost(kernels(), queue,
-                       loss.scalars().FlatView(nn::kNonFiniteScalar, {1})));
-    TROUPE_RETURN_IF_ERROR(
-        nn::Synchronize(kernels(), nn::Record(kernels(), queue)));
-    if (non_finite.data<double>()[0] != 0) return absl::OkStatus();
-  }
-  parameters().CountLeftOut();
-  return absl::OkStatus();
 }
 
 absl::Status LoopEngine::AwaitGradients() {
@@ -306,7 +272,8 @@ absl::Status LoopEngine::Step() {
   TROUPE_RETURN_IF_ERROR(dispatcher().Walk());
   TROUPE_RETURN_IF_ERROR(AwaitAgreements());
   TROUPE_RETURN_IF_ERROR(dispatcher().EndStep(step));
-  TROUPE_RETURN_IF_ERROR(CountLeftOut(*step.loss));
+  TROUPE_RETURN_IF_ERROR(
+      uses_->CountLeftOut(step.loss->scalars(), parts_->events.update_queue()));
   parts_->events.AwaitAllUpdates();
   state_.EndStep();
   return dispatcher_->TakeLosses();

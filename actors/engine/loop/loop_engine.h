@@ -42,7 +42,7 @@
 // Setup::static_graph only the first step has that all-reduce.
 //
 // Buckets are reduced in the order of their numbers at first, and later in that
-// in which backwards complete them (launch_order.h). This changes no bit. With
+// in which backwards complete them (agreed_order.h). This changes no bit. With
 // a hook, buckets are reduced by number.
 //
 // The engine blocks in StrandWait, as a job's does. Meanwhile its owner calls
@@ -71,12 +71,11 @@
 #include "actors/chunks/use_marks.h"
 #include "actors/engine/engine_parts.h"
 #include "actors/engine/fiber/strand_wait.h"
+#include "actors/engine/loop/agreed_order.h"
 #include "actors/engine/loop/agreed_uses.h"
 #include "actors/engine/loop/bucket_hook.h"
-#include "actors/engine/loop/launch_order.h"
 #include "actors/engine/loop/loop_dispatcher.h"
 #include "actors/engine/loop/loop_state.h"
-#include "actors/engine/loop/side_collective.h"
 #include "actors/engine/owned_parts.h"
 #include "actors/engine/rank_groups.h"
 #include "actors/engine/step_position.h"
@@ -199,7 +198,7 @@ class LoopEngine : private GradientLedger::Listener {
   std::int64_t step() const { return state_.step(); }
   bool exact_mean() const { return setup_.exact_mean; }
   // Returns the buckets in the order in which backwards reduce them.
-  std::vector<int> launch_order() const;
+  std::vector<int> launch_order() const { return order_->order(); }
   const pipeline::Plan& plan() const { return plan_; }
   ChunkParameters& parameters() { return *parts_->parameters[0]; }
   const ChunkParameters& parameters() const { return *parts_->parameters[0]; }
@@ -237,15 +236,12 @@ class LoopEngine : private GradientLedger::Listener {
                              std::deque<TraceScope>& scopes);
   // Notes that the pass has ended.
   void EndPass();
-  // Reduces in the order that the ranks have agreed on, from now on; and starts
-  // the broadcast of the next one, if that is due.
+  // Reduces in the order that the ranks have agreed on, from now on.
   absl::Status AgreeOnOrder(int leader);
   absl::Status StartReductions();
   // Waits for the sum of the marks of used parameters, and for the broadcast of
   // an order.
   absl::Status AwaitAgreements();
-  // Ends a step that has left out parameters.
-  absl::Status CountLeftOut(const StepLoss& loss);
 
   const Setup setup_;
   pipeline::Plan plan_;
@@ -256,8 +252,7 @@ class LoopEngine : private GradientLedger::Listener {
   std::unique_ptr<LoopDispatcher> dispatcher_;
   std::unique_ptr<AgreedUses> uses_;
   std::optional<GradientLedger> ledger_;
-  std::unique_ptr<LaunchOrder> order_;  // null: by number
-  SideCollective order_broadcast_;
+  std::unique_ptr<AgreedOrder> order_;
   pipeline::Action action_;  // the last backward, for the trace
   // Whether the step's backward updates, and so all trained parameters.
   bool updating_ = false;

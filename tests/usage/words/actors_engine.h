@@ -84,11 +84,22 @@ extern const nn::Tensor loss;
 extern const double count;
 }  // namespace joint_backward_h
 
+namespace agreed_order_h {
+extern const int buckets, leader;
+extern nn::Kernels& kernels;
+extern LoopDispatcher dispatcher;
+extern Reducer reducer;
+extern const std::int64_t step;
+extern const std::vector<int> complete;
+}  // namespace agreed_order_h
+
 namespace agreed_uses_h {
 extern ChunkParameters parameters;
 extern nn::Kernels& kernels;
 extern Reducer reducer;
 extern const std::int64_t step;
+extern const nn::Tensor scalars;
+extern const nn::Queue queue;
 absl::Status Await(const AgreedUses& uses);
 }  // namespace agreed_uses_h
 
