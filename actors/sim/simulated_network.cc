@@ -1,8 +1,6 @@
 #include "actors/sim/simulated_network.h"
 
 #include <cstddef>
-#include <deque>
-#include <optional>
 
 #include "base/check.h"
 #include "caf/actor_proxy.hpp"
@@ -48,108 +46,6 @@ class SimulatedNetwork::RemoteActor : public caf::actor_proxy {
   bool ended_ = false;
 };
 
-// The messages under way from one node to another.
-class SimulatedNetwork::Channel : public SeededScheduler::Task {
- public:
-  struct Item {
-    caf::actor_clock::time_point due;
-    // A message and its receiver. Null: the item is the end of an actor
-    // (`ended`), or if that is not set, the end of the connection, which ends
-    // all proxies.
-    caf::mailbox_element_ptr message;
-    caf::strong_actor_ptr to;
-    std::optional<std::uint64_t> ended;
-    caf::error reason;
-  };
-
-  Channel(SimulatedNetwork& network, int from, int to)
-      : Task(network.system_.next_actor_id()),
-        network_(network),
-        from_(from),
-        to_(to) {}
-
-  void Push(Item item, absl::Duration delay) {
-    if (closed_) return;
-    const auto now = network_.scheduler_.now();
-    item.due = now + absl::ToChronoNanoseconds(delay);
-    if (!items_.empty() && item.due < items_.back().due) {
-      item.due = items_.back().due;
-    }
-    if (item.due > now) {
-      network_.CallIn(absl::FromChrono(item.due - now), Due::kChannel,
-                      from_ * network_.options_.nodes + to_);
-    }
-    items_.push_back(std::move(item));
-    Wake();
-  }
-  void Cut() { ++cuts_; }
-  void Heal() {
-    --cuts_;
-    Wake();
-  }
-  // Ends the connection, after the messages under way, or if `drop`, without
-  // them.
-  void Close(bool drop) {
-    if (drop) items_.clear();
-    Item end;
-    end.reason = LinkLost();
-    Push(std::move(end), absl::ZeroDuration());
-    closed_ = true;
-  }
-  void Drop() {
-    items_.clear();
-    closed_ = true;
-  }
-  bool closed() const { return closed_; }
-
-  // Enqueues the task if a message can be delivered now.
-  void Wake() {
-    if (queued_ || !IsReady()) return;
-    queued_ = true;
-    network_.scheduler_.Enqueue(*this);
-  }
-
-  resume_result resume(caf::execution_unit*, std::size_t) override {
-    queued_ = false;
-    if (IsReady()) {
-      Item item = std::move(items_.front());
-      items_.pop_front();
-      Deliver(std::move(item));
-    }
-    Wake();
-    return awaiting_message;
-  }
-
- private:
-  bool IsReady() const {
-    return cuts_ == 0 && !items_.empty() &&
-           network_.nodes_[to_] != NodeState::kPaused &&
-           items_.front().due <= network_.scheduler_.now();
-  }
-
-  void Deliver(Item item) {
-    if (item.message != nullptr) {
-      caf::message content = item.message->move_content_to_message();
-      if (network_.options_.map_actors != nullptr) {
-        network_.options_.map_actors(
-            content, [&](auto& actor) { actor = network_.Proxy(to_, actor); });
-      }
-      item.to->enqueue(network_.Proxy(to_, item.message->sender),
-                       item.message->mid, std::move(content), nullptr);
-    } else if (item.ended) {
-      network_.EndProxy(to_, *item.ended, item.reason);
-    } else {
-      network_.EndProxies(to_, from_);
-    }
-  }
-
-  SimulatedNetwork& network_;
-  const int from_, to_;
-  std::deque<Item> items_;
-  int cuts_ = 0;
-  bool queued_ = false, closed_ = false;
-};
-
 SimulatedNetwork::BeingSpawned::BeingSpawned(SimulatedNetwork& network,
                                              int node)
     : network_(network), node_(node) {
@@ -171,7 +67,8 @@ SimulatedNetwork::SimulatedNetwork(caf::actor_system& system,
       nodes_(options_.nodes, NodeState::kUp) {
   for (int from = 0; from < options_.nodes; ++from) {
     for (int to = 0; to < options_.nodes; ++to) {
-      channels_.push_back(std::make_unique<Channel>(*this, from, to));
+      channels_.push_back(std::make_unique<SimulatedChannel>(
+          system_.next_actor_id(), scheduler_, EndsOf(from, to)));
     }
   }
   timer_ = system_.spawn<caf::hidden>(
@@ -211,8 +108,40 @@ bool SimulatedNetwork::MayRun(std::uint64_t actor) const {
   return node < 0 || thawed_ || nodes_[node] == NodeState::kUp;
 }
 
-SimulatedNetwork::Channel& SimulatedNetwork::ChannelOf(int from, int to) const {
-  return *channels_[from * options_.nodes + to];
+int SimulatedNetwork::IndexOf(int from, int to) const {
+  return from * options_.nodes + to;
+}
+
+SimulatedChannel& SimulatedNetwork::ChannelOf(int from, int to) const {
+  return *channels_[IndexOf(from, to)];
+}
+
+SimulatedChannel::Ends SimulatedNetwork::EndsOf(int from, int to) {
+  SimulatedChannel::Ends ends;
+  ends.may_deliver = [this, to] { return nodes_[to] != NodeState::kPaused; };
+  ends.deliver = [this, from, to](SimulatedChannel::Item item) {
+    Deliver(from, to, std::move(item));
+  };
+  ends.wake_in = [this, index = IndexOf(from, to)](absl::Duration time) {
+    CallIn(time, Due::kChannel, index);
+  };
+  return ends;
+}
+
+void SimulatedNetwork::Deliver(int from, int to, SimulatedChannel::Item item) {
+  if (item.message != nullptr) {
+    caf::message content = item.message->move_content_to_message();
+    if (options_.map_actors != nullptr) {
+      options_.map_actors(content,
+                          [&](auto& actor) { actor = Proxy(to, actor); });
+    }
+    item.to->enqueue(Proxy(to, item.message->sender), item.message->mid,
+                     std::move(content), nullptr);
+  } else if (item.ended) {
+    EndProxy(to, *item.ended, item.reason);
+  } else {
+    EndProxies(to, from);
+  }
 }
 
 caf::strong_actor_ptr SimulatedNetwork::Proxy(
@@ -251,7 +180,7 @@ void SimulatedNetwork::Send(int from, const caf::strong_actor_ptr& to,
   if (thawed_) return;
   const int node = NodeOf(to->id());
   if (options_.on_message) options_.on_message(from, what->content());
-  Channel::Item item;
+  SimulatedChannel::Item item;
   item.message = std::move(what);
   item.to = to;
   ChannelOf(from, node).Push(std::move(item), DrawDelay());
@@ -327,8 +256,8 @@ void SimulatedNetwork::Die(const Fault& fault) {
 }
 
 void SimulatedNetwork::Close(int node, int peer, bool drop) {
-  ChannelOf(node, peer).Close(drop);
-  ChannelOf(peer, node).Close(drop);
+  ChannelOf(node, peer).Close(LinkLost(), drop);
+  ChannelOf(peer, node).Close(LinkLost(), drop);
 }
 
 void SimulatedNetwork::Leave(int node) {
@@ -346,7 +275,7 @@ void SimulatedNetwork::Thaw() {
 void SimulatedNetwork::OnEnded(std::uint64_t actor, int node, int peer,
                                const caf::error& reason) {
   if (thawed_) return;
-  Channel::Item item;
+  SimulatedChannel::Item item;
   item.ended = actor;
   item.reason = reason;
   ChannelOf(node, peer).Push(std::move(item), DrawDelay());

@@ -33,6 +33,7 @@
 #include "actors/caf/caf.h"
 #include "actors/sim/fault_plan.h"
 #include "actors/sim/seeded_scheduler.h"
+#include "actors/sim/simulated_channel.h"
 
 namespace troupe::actors {
 
@@ -93,7 +94,6 @@ class SimulatedNetwork {
   // Kinds of timers.
   enum class Due { kChannel, kHeal };
   class RemoteActor;
-  class Channel;
   class BeingSpawned {
    public:
     BeingSpawned(SimulatedNetwork& network, int node);
@@ -107,7 +107,11 @@ class SimulatedNetwork {
   // Returns the node of an actor; -1: it belongs to none.
   int NodeOf(std::uint64_t actor) const;
   bool MayRun(std::uint64_t actor) const;
-  Channel& ChannelOf(int from, int to) const;
+  // Returns the index of a channel in `channels_`.
+  int IndexOf(int from, int to) const;
+  SimulatedChannel& ChannelOf(int from, int to) const;
+  SimulatedChannel::Ends EndsOf(int from, int to);
+  void Deliver(int from, int to, SimulatedChannel::Item item);
   caf::behavior TimerBehavior();
   void OnTimer(Due due, int index);
   void CallIn(absl::Duration time, Due due, int index);
@@ -134,8 +138,9 @@ class SimulatedNetwork {
   SeededScheduler& scheduler_;
   const SimulatedNetworkOptions options_;
   std::vector<NodeState> nodes_;
-  std::vector<std::unique_ptr<Channel>> channels_;  // [from * nodes + to]
-  std::vector<int> node_of_;                        // node of each actor
+  // Channels, by IndexOf().
+  std::vector<std::unique_ptr<SimulatedChannel>> channels_;
+  std::vector<int> node_of_;  // node of each actor
   // Proxies, by the node that has them and the actor's number.
   std::map<std::pair<int, std::uint64_t>, caf::strong_actor_ptr> proxies_;
   caf::actor timer_;

@@ -13,6 +13,7 @@
 #include "actors/sim/parameter_log.h"
 #include "actors/sim/recorder.h"
 #include "actors/sim/seeded_scheduler.h"
+#include "actors/sim/simulated_channel.h"
 #include "actors/sim/simulated_network.h"
 #include "actors/spec/job_spec.h"
 #include "nn/arena/parameter_arena.h"
@@ -49,6 +50,14 @@ namespace seeded_scheduler_h {
 void SpawnActors(caf::actor_system& system);
 bool ended();
 }  // namespace seeded_scheduler_h
+
+namespace simulated_channel_h {
+extern caf::actor_system& system;
+extern SeededScheduler& scheduler;
+extern const SimulatedChannel::Ends ends;
+extern SimulatedChannel::Item item;
+extern const caf::error reason;
+}  // namespace simulated_channel_h
 
 namespace simulated_inference_h {
 extern const JobSpec spec;
