@@ -10,7 +10,7 @@
 #include "actors/protocol/threaded_config.h"
 #include "actors/setup/job_setup.h"
 #include "actors/setup/running_job.h"
-#include "actors/supervision/crew.h"
+#include "actors/supervision/spawn_crew.h"
 #include "base/check.h"
 #include "base/exception_text.h"
 

@@ -16,7 +16,7 @@
 #include "actors/setup/job_setup.h"
 #include "actors/setup/rank_setup.h"
 #include "actors/strands/fabric_stage_link.h"
-#include "actors/supervision/crew.h"
+#include "actors/supervision/spawn_crew.h"
 #include "base/check.h"
 #include "comm/connect/transports.h"
 #include "comm/shm/shared_memory.h"

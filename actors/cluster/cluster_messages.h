@@ -17,7 +17,7 @@
 
 namespace troupe::actors {
 
-struct Crew;  // actors/supervision/supervisor.h
+struct Crew;  // actors/supervision/crew.h
 
 // A process's request to join the job. The number of processes, the version and
 // the agreement must be the same in all processes (join_round.h).

@@ -9,7 +9,7 @@
 #include "actors/caf/actor_timeout.h"
 #include "actors/cluster/trace_share.h"
 #include "actors/protocol/strand_guard.h"
-#include "actors/supervision/supervisor.h"
+#include "actors/supervision/crew.h"
 #include "base/field_error.h"
 
 namespace troupe::actors {

@@ -9,7 +9,7 @@
 #include "actors/sim/preemption_points.h"
 #include "actors/sim/seeded_scheduler.h"
 #include "actors/sim/slow_links.h"
-#include "actors/supervision/crew.h"
+#include "actors/supervision/spawn_crew.h"
 #include "base/check.h"
 #include "base/files/file_system.h"
 

@@ -1,7 +1,7 @@
 // Runs a whole job of many ranks in one thread, under a seeded scheduler with a
 // virtual clock (deterministic simulation testing): the actors of production
-// (actors/supervision/crew.h), with a seed that chooses every interleaving and
-// delay.
+// (actors/supervision/spawn_crew.h), with a seed that chooses every
+// interleaving and delay.
 //
 //   Simulation simulation(spec, {/*seed=*/42});
 //   absl::StatusOr<JobResult> result = simulation.Run();

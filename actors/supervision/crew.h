@@ -1,59 +1,61 @@
-// Spawns the actors of a job (its crew) and connects them, in the actor system
-// of threads (job.cc) or the simulated one (actors/sim).
+// The actors of a job that its supervisor sends messages to: ranks, writers of
+// checkpoints and the reporter (spawn_crew.h spawns them).
 //
-//   SupervisorActor supervisor =
-//       SpawnCrew(system, process, std::move(checkpoint));
-//   // The job runs; process->outcome tells how it ended.
+//   if (crew->IsComplete()) crew->Monitor(self);
+//   crew->SendToRanks(self, Grant{generation, /*until=*/100});
+//   const Crew::Member lost = crew->MemberAt(down.source);
+//   crew->EndRanks(self, end);           // EndRank
 //
-// If the ranks live in several processes, process 0 spawns the supervisor and
-// its own part of the crew; every other process spawns only its ranks
-// (actors/cluster).
+// Threads: the supervisor's strand, once it has got `begin`; until then the
+// thread that fills it in.
 
 #ifndef ACTORS_SUPERVISION_CREW_H_
 #define ACTORS_SUPERVISION_CREW_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "actors/checkpoint/checkpoint.h"
+#include "actors/caf/caf.h"
 #include "actors/protocol/messages.h"
-#include "actors/setup/process_context.h"
-#include "actors/supervision/supervisor.h"
 
 namespace troupe::actors {
 
-// The actors of one process that the supervisor sends messages to.
-struct LocalCrew {
-  std::vector<RankActor> ranks;  // sorted by rank
+struct Crew {
+  using Self = SupervisorActor::pointer;
+
+  // The place of an actor in the crew, as failures name it.
+  struct Member {
+    int rank = -1;      // -1: no rank
+    std::string actor;  // "rank", "checkpointer" or "observer"
+  };
+
+  // Whether all processes have reported their ranks.
+  bool IsComplete() const;
+  // Lets `self` get a down_msg when any of the actors ends. The crew must be
+  // complete.
+  void Monitor(Self self) const;
+  // Returns which actor has this address. The observer's is the reporter's; an
+  // unknown one counts as a checkpointer's.
+  Member MemberAt(const caf::actor_addr& address) const;
+
+  // Sends a message to each rank that is not null.
+  template <typename Message>
+  void SendToRanks(Self self, const Message& message) const {
+    for (const RankActor& rank : ranks) {
+      if (rank != nullptr) self->send(rank, message);
+    }
+  }
+  // Ends the ranks and the checkpointers. FinishReports ends the reporter.
+  void EndRanks(Self self, const EndRank& end) const;
+
+  // Indexed by rank; null for a rank whose process has not reported it yet.
+  std::vector<RankActor> ranks;
+  // One for each process; the first makes folders and gives them their names.
   std::vector<CheckpointerActor> checkpointers;
+  ReporterActor reporter;
 };
-
-// Spawns the ranks of this process, with their strands and checkpointers.
-// `system` must have the message types of actors/protocol/messages.h. The ranks
-// start from `checkpoint`, which may be null; it is closed when the last of
-// them has read its part.
-LocalCrew SpawnRanks(caf::actor_system& system,
-                     const ProcessContextPtr& process,
-                     const SupervisorActor& supervisor,
-                     std::shared_ptr<const Checkpoint> checkpoint);
-
-struct SupervisedCrew {
-  SupervisorActor supervisor;
-  CrewPtr crew;
-};
-
-// Spawns the supervisor, the reporter and this process's ranks. In the crew,
-// the ranks and checkpointers of other processes are null; the coordinator
-// (actors/cluster) fills them in, then sends `begin` to the supervisor.
-SupervisedCrew SpawnSupervised(caf::actor_system& system,
-                               const ProcessContextPtr& process,
-                               std::shared_ptr<const Checkpoint> checkpoint);
-
-// Spawns the crew of a job whose ranks all live in this process, and sends
-// `begin` to the supervisor.
-SupervisorActor SpawnCrew(caf::actor_system& system,
-                          const ProcessContextPtr& process,
-                          std::shared_ptr<const Checkpoint> checkpoint);
+using CrewPtr = std::shared_ptr<Crew>;
 
 }  // namespace troupe::actors
 

@@ -15,6 +15,13 @@ bool DueWork::CheckpointAt(std::int64_t step, bool halted) const {
   return is_best || AtEnd(step, halted) || milestones_.CheckpointAt(step);
 }
 
+void DueWork::SetEnd(std::int64_t step, JobResult& result) const {
+  result.steps = step;
+  if (step >= span_->steps) return;
+  if (track_.HasConverged()) result.converged = track_.ToString();
+  result.stopped = !track_.HasConverged();
+}
+
 void DueWork::Add(const EvaluationReport& report) {
   track_.Add(report, /*counts=*/IsPlannedEvaluation(report.step));
   evaluated_at_ = report.step;

@@ -5,7 +5,7 @@
 //   const std::int64_t step = due.NextBoundary(0);     // 100, say
 //   if (due.EvaluationAt(step, /*halted=*/false)) due.Add(Evaluate(step));
 //   if (due.CheckpointAt(step, /*halted=*/false)) Save(due.StateAt(step));
-//   if (due.AtEnd(step, /*halted=*/false)) End();
+//   if (due.AtEnd(step, /*halted=*/false)) due.SetEnd(step, result);
 //
 // `step`: number of steps that all ranks have committed. `halted`: whether a
 // stop was requested, which makes any step the last one.
@@ -55,6 +55,10 @@ class DueWork {
   bool EvaluationAt(std::int64_t step, bool halted) const;
   // Whether a checkpoint is to be written.
   bool CheckpointAt(std::int64_t step, bool halted) const;
+
+  // Sets the number of steps in the result of a job that ends after `step`
+  // steps, and if these are not all, why it ends.
+  void SetEnd(std::int64_t step, JobResult& result) const;
 
   // Adds an evaluation, which is then no longer due.
   void Add(const EvaluationReport& report);

@@ -52,8 +52,6 @@ class JobFailure {
     decision_.reset();
   }
 
-  // Whether a failure is held, or was until the decision.
-  bool was_held() const { return verdict_.has_value(); }
   // Adds a later failure, or a rank's answer, to the one that is held. Has no
   // effect if none is.
   template <typename Message>

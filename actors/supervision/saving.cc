@@ -5,15 +5,14 @@
 
 #include "actors/caf/actor_timeout.h"
 #include "actors/supervision/replica_check.h"
-#include "actors/supervision/supervisor.h"
 
 namespace troupe::actors {
 
-void Saving::Init(Self self, ProcessContextPtr process,
-                  std::shared_ptr<Crew> crew) {
+void Saving::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   self_ = self;
   process_ = std::move(process);
   crew_ = std::move(crew);
+  watchdog_ = Watchdog(process_->spec->timeout);
   saved_at_ = Now();
   // A resumed job has a checkpoint of its first step already.
   if (!process_->resume.path.empty()) {
@@ -38,7 +37,7 @@ void Saving::Begin(std::int64_t step) {
     }
   }
   round_.Begin(step, mesh.pp(), static_cast<int>(asked_.size()));
-  last_sign_ = Now();
+  watchdog_.Kick(Now());
   self_->send(crew_->checkpointers.front(),
               BeginCheckpoint{process_->generation, step});
   for (const int rank : asked_) {
@@ -67,7 +66,7 @@ bool Saving::OnSnapshotTaken(const SnapshotTaken& taken) {
                             static_cast<int>(asked - asked_.begin()))) {
     return false;
   }
-  last_sign_ = Now();
+  watchdog_.Kick(Now());
   hashes_[taken.rank] = taken.hashes;
   if (!HasSnapshots()) return false;
   replicas_ = CheckReplicas(*process_->plan, taken.step, hashes_);
@@ -83,7 +82,7 @@ bool Saving::OnSnapshotTaken(const SnapshotTaken& taken) {
 
 void Saving::OnCheckpointOpened(const CheckpointOpened& opened) {
   if (!round_.Opened(opened.step, opened.folder)) return;
-  last_sign_ = Now();
+  watchdog_.Kick(Now());
   WriteShardsIfReady();
 }
 
@@ -101,7 +100,7 @@ void Saving::WriteShardsIfReady() {
 
 void Saving::OnShardSaved(const ShardSaved& saved) {
   if (!round_.ShardSaved(saved.step, saved.summary)) return;
-  last_sign_ = Now();
+  watchdog_.Kick(Now());
   CommitIfReady();
 }
 
@@ -115,7 +114,7 @@ void Saving::SetEvaluations(std::int64_t step,
 
 void Saving::CommitIfReady() {
   if (!round_.CanCommit() || !knows_evaluations_) return;
-  last_sign_ = Now();
+  watchdog_.Kick(Now());
   CommitCheckpoint commit;
   commit.generation = process_->generation;
   commit.step = round_.step();
@@ -123,6 +122,17 @@ void Saving::CommitIfReady() {
   commit.shards = round_.summaries();
   commit.evaluations = BitsOf(evaluations_);
   self_->send(crew_->checkpointers.front(), std::move(commit));
+}
+
+void Saving::OnFailure(const Failure& failure) {
+  if (failure.actor == "checkpointer") GiveUp();
+  if (failure.actor == "rank") OnLost(failure.rank, failure.rank + 1);
+  const Roster* const roster = process_->links.roster.get();
+  if (roster != nullptr && failure.process >= 0 &&
+      failure.process < roster->processes()) {
+    OnLost(roster->FirstRankOf(failure.process),
+           roster->FirstRankOf(failure.process + 1));
+  }
 }
 
 void Saving::OnLost(int begin, int end) {

@@ -9,6 +9,7 @@
 //   saving.OnCheckpointOpened(opened);
 //   saving.OnShardSaved(shard);
 //   saving.SetEvaluations(step, evaluations);
+//   saving.OnFailure(failure);                            // of the job
 //   bool is_whole = saving.OnCheckpointSaved(saved);      // at saved.path
 //
 // The checkpoint gets its final name once its shards are written and the
@@ -23,9 +24,7 @@
 #ifndef ACTORS_SUPERVISION_SAVING_H_
 #define ACTORS_SUPERVISION_SAVING_H_
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,18 +32,18 @@
 #include "absl/status/status.h"
 #include "actors/protocol/messages.h"
 #include "actors/setup/process_context.h"
+#include "actors/supervision/crew.h"
 #include "actors/supervision/save_round.h"
+#include "actors/supervision/watchdog.h"
 
 namespace troupe::actors {
-
-struct Crew;
 
 class Saving {
  public:
   using Self = SupervisorActor::pointer;
-  using TimePoint = std::chrono::steady_clock::time_point;
+  using TimePoint = Watchdog::TimePoint;
 
-  void Init(Self self, ProcessContextPtr process, std::shared_ptr<Crew> crew);
+  void Init(Self self, ProcessContextPtr process, CrewPtr crew);
 
   // Whether a checkpoint is in progress, from Begin() until it is saved. There
   // is one at a time.
@@ -57,8 +56,8 @@ class Saving {
   std::int64_t snapshot_step() const { return snapshot_step_; }
   // Whether a checkpoint is in progress that waits for no evaluation.
   bool IsWorking() const { return active() && !AwaitsEvaluation(); }
-  // Returns the time of the checkpoint's last progress, or of Begin().
-  TimePoint last_sign() const { return last_sign_; }
+  // Returns the watchdog of the checkpoint in progress, which Begin() starts.
+  const Watchdog& watchdog() const { return watchdog_; }
   // Returns SaveRound::ToString().
   std::string ToString() const { return round_.ToString(); }
 
@@ -81,9 +80,8 @@ class Saving {
   // Whether the checkpoint in progress can be completed after the job has
   // failed: all copies are made.
   bool CanFinish() const { return HasSnapshots() && !given_up_; }
-  // Notes that the ranks [begin, end) have ended, whose copies are lost unless
-  // they are written.
-  void OnLost(int begin, int end);
+  // Notes which copies a failure destroys.
+  void OnFailure(const Failure& failure);
   // Notes that the checkpoint in progress cannot be completed.
   void GiveUp() { given_up_ = true; }
 
@@ -94,6 +92,9 @@ class Saving {
   void CommitIfReady();
   TimePoint Now() const { return self_->clock().now(); }
   void WriteShardsIfReady();
+  // Notes that the ranks [begin, end) have ended, whose copies are lost unless
+  // they are written.
+  void OnLost(int begin, int end);
   // Returns the rank that saves a stage.
   int HolderOf(int stage) const;
   bool IsHolder(int rank) const;
@@ -102,7 +103,7 @@ class Saving {
 
   Self self_ = nullptr;
   ProcessContextPtr process_;
-  std::shared_ptr<Crew> crew_;
+  CrewPtr crew_;
   SaveRound round_;
   std::vector<int> asked_;  // ranks that the round waits for
   std::optional<EvaluationState> evaluations_;  // state at the round's step
@@ -111,7 +112,7 @@ class Saving {
   // Reported hashes, by rank.
   std::vector<std::vector<std::uint64_t>> hashes_;
   absl::Status replicas_;
-  TimePoint last_sign_;
+  Watchdog watchdog_;
   TimePoint saved_at_;  // time of the last copies, or of the start
   std::int64_t snapshot_step_ = -1;
 };

@@ -7,6 +7,13 @@
 
 namespace troupe::actors {
 
+absl::Status StepGrants::CheckRank(int rank, absl::string_view what) const {
+  if (rank >= 0 && rank < ranks()) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(
+      "rank ", rank, " reports ", what, ", but the job has ranks 0 to ",
+      ranks() - 1, "; run the same build of Troupe in all processes"));
+}
+
 std::int64_t StepGrants::Committed() const {
   return *std::min_element(done_.begin(), done_.end());
 }

@@ -24,6 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "actors/supervision/step_window.h"
 
 namespace troupe::actors {
@@ -38,6 +40,9 @@ class StepGrants {
         window_(first_step, window_max) {}
 
   int ranks() const { return static_cast<int>(done_.size()); }
+  // Checks that `rank`, which reports `what` ("progress"), is one of the job's.
+  //   kInternal: it is not: its process runs another build.
+  absl::Status CheckRank(int rank, absl::string_view what) const;
   // Returns the number of steps that the slowest rank has committed.
   std::int64_t Committed() const;
   // Whether every rank has committed all granted steps.

@@ -1,6 +1,5 @@
-// Makes the observer's reports: of a step from rank 0's Progress, since losses
-// are already summed over all ranks, and of an evaluation from the parts of all
-// ranks.
+// Makes the observer's reports of steps, from rank 0's Progress, since losses
+// are already summed over all ranks.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(*spec));
 //   StepReports reports(*plan, spec->loss_reduction, std::move(optimizer));
@@ -55,11 +54,6 @@ class StepReports {
   std::uint64_t peak_bytes_ = 0;  // maximum over all ranks
   double seconds_ = 0;            // time of the last Make() or Restart()
 };
-
-// Returns the evaluation of the whole test set from the parts of all ranks,
-// which may come in any order: they are summed in rank order.
-EvaluationReport SumOf(std::int64_t step, nn::ops::LossReduction reduction,
-                       std::vector<Evaluated> parts);
 
 }  // namespace troupe::actors
 

@@ -1,6 +1,5 @@
 #include "actors/supervision/supervisor.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "actors/protocol/strand_guard.h"
@@ -12,9 +11,11 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   process_ = std::move(process);
   crew_ = std::move(crew);
   start_ = self->clock().now();
+  watchdog_ = Watchdog(process_->spec->timeout);
   grants_.emplace(process_->plan->mesh.size(), process_->span->first_step,
                   process_->hooks ? process_->hooks->window_max : 0);
   saving_.Init(self, process_, crew_);
+  diagnosis_.Init(self, process_, crew_);
   due_.emplace(process_->spec, process_->span, process_->resume.evaluations);
   absl::StatusOr<std::unique_ptr<nn::Optimizer>> optimizer =
       MakeOptimizer(*process_->spec);
@@ -28,10 +29,6 @@ double SupervisorState::Seconds() const {
   return std::chrono::duration<double>(self_->clock().now() - start_).count();
 }
 
-bool SupervisorState::CrewIsComplete() const {
-  return std::count(crew_->ranks.begin(), crew_->ranks.end(), nullptr) == 0;
-}
-
 bool SupervisorState::IsCurrent(std::int32_t generation) const {
   return generation == process_->generation && doing_ < Doing::kFailing;
 }
@@ -42,19 +39,15 @@ bool SupervisorState::MaySave(std::int32_t generation) const {
 
 void SupervisorState::OnBegin() {
   doing_ = Doing::kSteps;
-  if (failure_.kept()) {
-    OnFailure(*failure_.kept());
+  if (diagnosis_.kept()) {
+    OnFailure(*diagnosis_.kept());
     return;
   }
   // The coordinator began an incomplete crew because the job has failed, and
   // sends that failure next.
-  if (!CrewIsComplete()) return;
-  for (const RankActor& rank : crew_->ranks) self_->monitor(rank);
-  for (const CheckpointerActor& each : crew_->checkpointers) {
-    self_->monitor(each);
-  }
-  self_->monitor(crew_->reporter);
-  last_sign_ = self_->clock().now();
+  if (!crew_->IsComplete()) return;
+  crew_->Monitor(self_);
+  watchdog_.Kick(self_->clock().now());
   Watch();
   grants_->SetBoundary(due_->NextBoundary(Committed()));
   if (AtEnd() || due_->EvaluationAt(Committed(), grants_->halted())) {
@@ -67,15 +60,12 @@ void SupervisorState::OnBegin() {
 void SupervisorState::GrantSteps() {
   if (doing_ != Doing::kSteps || reports_->full()) return;
   const std::optional<std::int64_t> until = grants_->Next();
-  if (!until) return;
-  for (const RankActor& rank : crew_->ranks) {
-    self_->send(rank, Grant{process_->generation, *until});
-  }
+  if (until) crew_->SendToRanks(self_, Grant{process_->generation, *until});
 }
 
 void SupervisorState::OnProgress(const Progress& progress) {
   if (!IsFromRank(progress, "progress")) return;
-  last_sign_ = self_->clock().now();
+  watchdog_.Kick(self_->clock().now());
   reports_->Note(progress);
   // Losses are summed over all ranks, so rank 0's are those of the job.
   if (progress.rank == 0 && !progress.losses.empty()) {
@@ -96,7 +86,7 @@ void SupervisorState::OnProgress(const Progress& progress) {
 }
 
 void SupervisorState::OnAlive(const Alive& alive) {
-  if (IsCurrent(alive.generation)) last_sign_ = self_->clock().now();
+  if (IsCurrent(alive.generation)) watchdog_.Kick(self_->clock().now());
 }
 
 bool SupervisorState::CheckpointDue() const {
@@ -124,11 +114,7 @@ void SupervisorState::AtBoundary() {
   } else if (AtEnd() && saving_.active()) {
     doing_ = Doing::kSaving;
   } else if (AtEnd()) {
-    result_.steps = Committed();
-    if (Committed() < process_->span->steps) {
-      if (track.HasConverged()) result_.converged = track.ToString();
-      result_.stopped = !track.HasConverged();
-    }
+    due_->SetEnd(Committed(), result_);
     result_.seconds = Seconds();
     End(result_);
   } else {
@@ -143,22 +129,17 @@ void SupervisorState::AtBoundary() {
 
 void SupervisorState::BeginEvaluation() {
   doing_ = Doing::kEvaluating;
-  evaluations_.clear();
-  for (const RankActor& rank : crew_->ranks) {
-    self_->send(rank, Evaluate{process_->generation, Committed()});
-  }
+  evaluation_.Begin(Committed(), grants_->ranks());
+  crew_->SendToRanks(self_, Evaluate{process_->generation, Committed()});
 }
 
 void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
-  if (!IsFromRank(evaluated, "an evaluation") || doing_ != Doing::kEvaluating ||
-      evaluated.step != Committed()) {
-    return;
-  }
-  last_sign_ = self_->clock().now();
-  evaluations_.push_back(evaluated);
-  if (evaluations_.size() < crew_->ranks.size()) return;
-  const EvaluationReport report = SumOf(
-      evaluated.step, process_->spec->loss_reduction, std::move(evaluations_));
+  if (!IsFromRank(evaluated, "an evaluation")) return;
+  if (!evaluation_.Add(evaluated)) return;
+  watchdog_.Kick(self_->clock().now());
+  if (!evaluation_.complete()) return;
+  const EvaluationReport report =
+      evaluation_.End(process_->spec->loss_reduction);
   result_.evaluation = report;
   due_->Add(report);
   if (due_->track().best_step() == report.step) result_.best = report;
@@ -169,7 +150,7 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
 
 void SupervisorState::OnSnapshotTaken(const SnapshotTaken& taken) {
   if (!IsFromRank(taken, "a snapshot")) return;
-  last_sign_ = self_->clock().now();
+  watchdog_.Kick(self_->clock().now());
   if (!saving_.OnSnapshotTaken(taken)) return;
   if (saving_.replicas().ok()) {
     AtBoundary();  // training goes on while the disks are busy
@@ -188,7 +169,7 @@ void SupervisorState::OnShardSaved(const ShardSaved& saved) {
 
 void SupervisorState::OnCheckpointSaved(const CheckpointSaved& saved) {
   if (!MaySave(saved.generation) || !saving_.OnCheckpointSaved(saved)) return;
-  last_sign_ = self_->clock().now();
+  watchdog_.Kick(self_->clock().now());
   result_.checkpoint = saved.path;
   reports_->Add(CheckpointReport{saved.step, saved.path});
   SendReports();

@@ -40,7 +40,7 @@
 // says how many steps each rank has done; likewise if a checkpoint makes no
 // progress. A failure that says that a process or rank is lost, silent or late
 // is held for a moment, until the ranks have reported which ranks they wait for
-// (held_verdict.h). A checkpoint whose copies are all made is completed before
+// (diagnosis.h). A checkpoint whose copies are all made is completed before
 // the job ends by a failure, unless that makes it impossible: the failure
 // belongs to a later step, or to an evaluation.
 //
@@ -54,30 +54,21 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "actors/protocol/messages.h"
 #include "actors/setup/process_context.h"
+#include "actors/supervision/crew.h"
+#include "actors/supervision/diagnosis.h"
 #include "actors/supervision/due_work.h"
-#include "actors/supervision/job_failure.h"
+#include "actors/supervision/evaluation_round.h"
 #include "actors/supervision/report_outbox.h"
 #include "actors/supervision/saving.h"
 #include "actors/supervision/step_grants.h"
+#include "actors/supervision/watchdog.h"
 
 namespace troupe::actors {
-
-// The actors that the supervisor sends messages to.
-struct Crew {
-  // Indexed by rank; null for a rank whose process has not reported it yet.
-  std::vector<RankActor> ranks;
-  // One for each process; the first makes folders and gives them their names.
-  std::vector<CheckpointerActor> checkpointers;
-  ReporterActor reporter;
-};
-using CrewPtr = std::shared_ptr<Crew>;
 
 class SupervisorState {
  public:
@@ -105,7 +96,7 @@ class SupervisorState {
   void OnException(const absl::Status& status);
 
  private:
-  using TimePoint = std::chrono::steady_clock::time_point;
+  using TimePoint = Watchdog::TimePoint;
   // kStarting: the crew is still being spawned, in another thread. kSaving: the
   // ranks are stopped, to copy their shards or because an earlier checkpoint is
   // still being written. kFailing: the job has failed; the failure is held, or
@@ -129,24 +120,13 @@ class SupervisorState {
   template <typename Message>
   bool IsFromRank(const Message& message, absl::string_view what) {
     if (!IsCurrent(message.generation)) return false;
-    const int ranks = grants_->ranks();
-    if (message.rank >= 0 && message.rank < ranks) return true;
-    Fail(/*rank=*/-1, "supervisor",
-         absl::InternalError(
-             absl::StrCat("rank ", message.rank, " reports ", what,
-                          ", but the job has ranks 0 to ", ranks - 1,
-                          "; run the same build of Troupe in all processes")));
-    return false;
+    const absl::Status status = grants_->CheckRank(message.rank, what);
+    if (!status.ok()) Fail(/*rank=*/-1, "supervisor", status);
+    return status.ok();
   }
-  bool CrewIsComplete() const;
   std::int64_t Committed() const { return grants_->Committed(); }
   double Seconds() const;  // since the job started
   void GrantSteps();
-  // Makes the decision on the first failure, or holds it until ranks have told
-  // what they wait for.
-  void Judge(const Failure& failure);
-  // Tells `saving_` which copies the failure destroys.
-  void NoteLosses(const Failure& failure);
   // Called when all ranks have reached a boundary: starts the evaluation or
   // checkpoint that is due, ends the job, or grants further steps.
   void AtBoundary();
@@ -165,14 +145,14 @@ class SupervisorState {
   CrewPtr crew_;
   Doing doing_ = Doing::kStarting;
   TimePoint start_;
-  TimePoint last_sign_;  // time of the last sign of life of any rank
+  Watchdog watchdog_;  // expires when no rank gives a sign of life
 
   std::optional<StepGrants> grants_;
   std::optional<DueWork> due_;
-  std::vector<Evaluated> evaluations_;  // ranks' parts of the one under way
+  EvaluationRound evaluation_;
   Saving saving_;
   std::optional<ReportOutbox> reports_;
-  JobFailure failure_;
+  Diagnosis diagnosis_;
   JobResult result_;
 };
 

@@ -22,6 +22,7 @@
 #include "actors/cluster/agent.h"
 #include "actors/cluster/control_client.h"
 #include "actors/cluster/coordinator.h"
+#include "actors/supervision/crew.h"
 #include "actors/supervision/supervisor.h"
 #include "base/files/file_system.h"
 #include "base/tls/certificates.h"

@@ -20,6 +20,7 @@
 #include "actors/sim/preemption_points.h"
 #include "actors/sim/simulated_network.h"
 #include "actors/supervision/crew.h"
+#include "actors/supervision/spawn_crew.h"
 #include "base/files/intercepted_file_system.h"
 #include "comm/fabric.h"
 #include "tests/actors/cluster/simulated_links.h"

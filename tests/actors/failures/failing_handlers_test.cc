@@ -20,7 +20,7 @@
 #include "actors/job.h"
 #include "actors/setup/job_setup.h"
 #include "actors/setup/test_hooks.h"
-#include "actors/supervision/crew.h"
+#include "actors/supervision/spawn_crew.h"
 #include "actors/tracing/trace.h"
 #include "comm/local/local_group.h"
 #include "gmock/gmock.h"

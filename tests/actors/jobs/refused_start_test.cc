@@ -15,7 +15,7 @@
 #include "actors/caf/thread_supply.h"
 #include "actors/job.h"
 #include "actors/setup/job_setup.h"
-#include "actors/supervision/crew.h"
+#include "actors/supervision/spawn_crew.h"
 #include "gtest/gtest.h"
 #include "tests/actors/test_job.h"
 

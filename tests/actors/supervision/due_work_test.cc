@@ -86,5 +86,25 @@ TEST(DueWorkTest, AnEvaluationOfTheEndAloneDoesNotCountTowardsAnEarlyStop) {
   EXPECT_TRUE(planned.AtEnd(16, /*halted=*/false));
 }
 
+TEST(DueWorkTest, TheResultSaysWhyAJobEndsBeforeItsLastStep) {
+  JobSpec spec;
+  spec.early_stop_patience = 1;
+  DueWork due = WorkOf(spec);
+  JobResult all, stopped, converged;
+  due.SetEnd(20, all);
+  EXPECT_EQ(all.steps, 20);
+  EXPECT_FALSE(all.stopped);
+  EXPECT_EQ(all.converged, "");
+  due.SetEnd(5, stopped);
+  EXPECT_EQ(stopped.steps, 5);
+  EXPECT_TRUE(stopped.stopped);
+  EXPECT_EQ(stopped.converged, "");
+  due.Add(ReportAt(8, 1));
+  due.Add(ReportAt(16, 2));
+  due.SetEnd(16, converged);
+  EXPECT_FALSE(converged.stopped);
+  EXPECT_EQ(converged.converged, due.track().ToString());
+}
+
 }  // namespace
 }  // namespace troupe::actors

@@ -27,7 +27,6 @@ TEST(JobFailureTest, DecidesAtOnce) {
   failure.Decide(FailureOf(1, absl::StatusCode::kInternal, "broken"));
   EXPECT_TRUE(failure.Settle(JobFailure::TimePoint()));
   EXPECT_EQ(failure.decision(), absl::InternalError("rank 1, compute: broken"));
-  EXPECT_FALSE(failure.was_held());
   EXPECT_TRUE(failure.ToAsk().empty());
 }
 

@@ -59,6 +59,16 @@ TEST(StepGrantsTest, GrantNothingAfterAHalt) {
   EXPECT_TRUE(grants.AllDone());
 }
 
+TEST(StepGrantsTest, KnowTheRanksOfTheJob) {
+  const StepGrants grants(2, 0);
+  EXPECT_TRUE(grants.CheckRank(0, "progress").ok());
+  EXPECT_TRUE(grants.CheckRank(1, "progress").ok());
+  for (const int rank : {-1, 2}) {
+    EXPECT_EQ(grants.CheckRank(rank, "progress").code(),
+              absl::StatusCode::kInternal);
+  }
+}
+
 TEST(StepGrantsTest, NameThePositionOfEachRank) {
   StepGrants grants(2, 0, 4);
   grants.SetBoundary(2);

@@ -20,9 +20,12 @@
 #include "actors/setup/run_span.h"
 #include "actors/spec/job_spec.h"
 #include "actors/supervision/crew.h"
+#include "actors/supervision/diagnosis.h"
 #include "actors/supervision/held_verdict.h"
 #include "actors/supervision/job_failure.h"
 #include "actors/supervision/saving.h"
+#include "actors/supervision/spawn_crew.h"
+#include "actors/supervision/watchdog.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors::usage {
@@ -33,14 +36,35 @@ extern const ProcessContextPtr process;
 extern std::shared_ptr<const Checkpoint> checkpoint;
 extern std::int64_t step;
 
+namespace crew_h {
+extern const CrewPtr crew;
+extern const Crew::Self self;
+extern const std::int32_t generation;
+extern const caf::down_msg down;
+extern const EndRank end;
+}  // namespace crew_h
+
+namespace diagnosis_h {
+extern const Diagnosis::Self self;
+extern const CrewPtr crew;
+extern const Failure failure, later;
+extern const RankWaits answer;
+absl::Status End(const absl::Status& status);
+}  // namespace diagnosis_h
+
 namespace due_work_h {
 extern const std::shared_ptr<const JobSpec> spec;
 extern const std::shared_ptr<const RunSpan> span;
 extern const Resume resume;
 EvaluationReport Evaluate(std::int64_t step);
 void Save(const std::optional<EvaluationState>& state);
-void End();
+extern JobResult result;
 }  // namespace due_work_h
+
+namespace evaluation_round_h {
+extern const Evaluated part_of_0, part_of_1;
+extern const std::shared_ptr<const JobSpec> spec;
+}  // namespace evaluation_round_h
 
 namespace evaluation_track_h {
 extern const std::shared_ptr<const JobSpec> spec;
@@ -93,6 +117,7 @@ extern const SnapshotTaken taken;
 extern const CheckpointOpened opened;
 extern const ShardSaved shard;
 extern const CheckpointSaved saved;
+extern const Failure failure;
 }  // namespace saving_h
 
 namespace step_grants_h {
@@ -111,6 +136,11 @@ extern const double seconds;
 namespace wait_graph_h {
 extern const std::vector<RankWaits> answers;
 }
+
+namespace watchdog_h {
+extern const Watchdog::TimePoint now;
+void CheckAt(Watchdog::TimePoint time);
+}  // namespace watchdog_h
 
 }  // namespace troupe::actors::usage
 
