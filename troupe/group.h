@@ -73,9 +73,6 @@ using nn::Var;
 
 class OpRecorder;  // troupe/profile/op_recorder.h
 
-// Source for Recv() that matches every sender.
-inline constexpr int kAnySource = comm::kAnySource;
-
 class Group {
  public:
   // `ranks`: the members, whose order gives their numbers in the group. All
