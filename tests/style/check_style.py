@@ -49,8 +49,8 @@ LAYERS = {
 # Folders whose files may include CAF.
 CAF_FOLDERS = ("actors/", "tests/actors/")
 
-# Workspaces of their own, checked as such.
-WORKSPACES = ("examples/outside",)
+# Folders that are built outside of this workspace, checked as such.
+WORKSPACES = ("examples/outside", "examples/libtorch_ddp")
 
 # (name, pattern, folders where it is fine, what to do instead)
 BANNED = [

@@ -24,7 +24,7 @@ COMPILED_IN = ("libabsl-dev", "libboost1.74-dev", "libprotobuf-dev",
                "librandom123-dev", "libtomlplusplus-dev", "nlohmann-json3-dev")
 ABSEIL = "/usr/include/absl"
 EXAMPLES = ("examples/01_train_by_hand", "examples/glyphs", "examples/mnist",
-            "examples/outside")
+            "examples/libtorch_ddp", "examples/outside")
 TIME = 1577836800  # 2020-01-01
 
 
@@ -100,7 +100,7 @@ class Package:
     def add_examples(self, to):
         for folder in EXAMPLES:
             for name in os.listdir(os.path.join(self._tree, folder)):
-                if (name.endswith((".cc", ".h", ".toml")) or
+                if (name.endswith((".cc", ".h", ".py", ".toml")) or
                         name in ("CMakeLists.txt", "Makefile")):
                     path = folder + "/" + name
                     self.add(to + path, self.of_tree(path))
