@@ -29,7 +29,8 @@ void Work::Wait() {
                                      state_->place);
   const OpRecorder::Call recorded(
       *state_->recorder, "Wait",
-      {&state_->collective.input, &state_->collective.range, &state_->sent});
+      {&state_->collective.input, &state_->collective.range,
+       state_->incoming.has_value() ? &state_->incoming->into : &state_->sent});
   ThrowOf(state_->name, state_->place,
           state_->strand->Await(*state_->comm, state_->done));
   Land();
