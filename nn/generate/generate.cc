@@ -88,7 +88,7 @@ absl::Status Generate(const LogitsFn& logits, Allocator& memory,
         const absl::Span<const float> next,
         NextLogits(logits, memory, absl::MakeConstSpan(text).last(seen),
                    options.context, &output));
-    TROUPE_ASSIGN_OR_RETURN(const std::int32_t token, choice.Next(next));
+    TROUPE_ASSIGN_OR_RETURN(const std::int32_t token, choice.Next(next, text));
     if (!on_token(token)) return absl::OkStatus();
     text.push_back(token);
   }

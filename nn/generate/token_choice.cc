@@ -27,16 +27,28 @@ absl::Status SamplingOptions::Validate() const {
         absl::StrCat(base::FieldName<&SamplingOptions::top_p>(), " = ", top_p,
                      ": must be above 0 and at most 1"));
   }
+  if (!(min_p >= 0 && min_p <= 1)) {
+    return base::FieldError<&SamplingOptions::min_p>(
+        absl::StrCat(base::FieldName<&SamplingOptions::min_p>(), " = ", min_p,
+                     ": must be at least 0 and at most 1"));
+  }
+  if (!(repetition_penalty > 0 && std::isfinite(repetition_penalty))) {
+    return base::FieldError<&SamplingOptions::repetition_penalty>(absl::StrCat(
+        base::FieldName<&SamplingOptions::repetition_penalty>(), " = ",
+        repetition_penalty, ": must be above 0; 1 is no penalty"));
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::int32_t> TokenChoice::Next(absl::Span<const float> logits) {
+absl::StatusOr<std::int32_t> TokenChoice::Next(
+    absl::Span<const float> logits, absl::Span<const std::int32_t> text) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (std::isfinite(logits[i])) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("the model's logit of token ", i, " is ", logits[i],
                      "; use an earlier checkpoint of the run"));
   }
+  logits = Penalized(logits, text);
   if (options_.temperature == 0) {
     ++chosen_;
     return static_cast<std::int32_t>(
@@ -44,6 +56,20 @@ absl::StatusOr<std::int32_t> TokenChoice::Next(absl::Span<const float> logits) {
   }
   Order(logits);
   return Draw(logits);
+}
+
+absl::Span<const float> TokenChoice::Penalized(
+    absl::Span<const float> logits, absl::Span<const std::int32_t> text) {
+  if (options_.repetition_penalty == 1) return logits;
+  const float penalty = static_cast<float>(options_.repetition_penalty);
+  penalized_.assign(logits.begin(), logits.end());
+  for (const std::int32_t token : text) {
+    const auto i = static_cast<std::size_t>(token);
+    if (token < 0 || i >= logits.size()) continue;
+    // From the model's logit: a token counts once, however often it came.
+    penalized_[i] = logits[i] < 0 ? logits[i] * penalty : logits[i] / penalty;
+  }
+  return penalized_;
 }
 
 void TokenChoice::Order(absl::Span<const float> logits) {
@@ -75,6 +101,10 @@ std::int32_t TokenChoice::Draw(absl::Span<const float> logits) {
   std::size_t count = 0;
   while (count < weights_.size() && (count == 0 || kept < enough)) {
     kept += weights_[count++];
+  }
+  // The likeliest has weight 1.
+  while (count > 1 && weights_[count - 1] < options_.min_p) {
+    kept -= weights_[--count];
   }
 
   RandomPosition position;

@@ -50,6 +50,43 @@ cmp -s one.txt out.txt && die "two seeds, one text"
 quietly "${generate[@]}" --temperature=4 --seed=2 --top-k=1 --tokens=5
 (($(wc -c <out.txt) == 1 + 5 + 1)) || die "$(cat out.txt)"
 
+# A text ends before a stop sequence, which no piece shows. Of what the text has,
+# all is a second time unlikely; of tokens that are not the likeliest, none is left.
+quietly "${generate[@]}" --prompt='To be' --temperature=0 --stop='not ' --stop=xyz
+[[ $(cat out.txt) == 'To be, or ' ]] || die "$(cat out.txt)"
+quietly "${generate[@]}" --prompt='To be, or' --temperature=0 --tokens=33 \
+  --repetition-penalty=100
+grep -q 'To be, or not' out.txt && die "no penalty: $(cat out.txt)"
+quietly "${generate[@]}" --prompt='To be, or' --temperature=0 --tokens=33
+cp out.txt likeliest.txt
+quietly "${generate[@]}" --prompt='To be, or' --temperature=4 --tokens=33 --min-p=1
+same_bytes likeliest.txt out.txt
+
+# Prompts of a file, and of a pipe, each with its seed; as objects, too.
+printf 'To be\nor not\n' >prompts.txt
+quietly "${generate[@]}" --prompts=prompts.txt --temperature=4 --seed=5 --tokens=9
+cp out.txt both.txt
+quietly "${generate[@]}" --prompt='To be' --temperature=4 --seed=5 --tokens=9
+cp out.txt each.txt
+quietly "${generate[@]}" --prompt='or not' --temperature=4 --seed=6 --tokens=9
+{ echo && cat out.txt; } >>each.txt
+same_bytes each.txt both.txt
+"$TRAINER" "${generate[@]}" --prompts=/dev/stdin --temperature=0 --tokens=9 --json \
+  --stop=.  <prompts.txt >out.txt 2>err.txt || die "$(cat err.txt)"
+same_bytes out.txt <(cat <<'JSON'
+{"prompt":"To be","text":", or not ","tokens":9,"finish_reason":"length"}
+{"prompt":"or not","text":" to be","tokens":7,"finish_reason":"stop"}
+JSON
+)
+printf 'To be\n\nor\n' >prompts.txt
+fails_with 2 'trainer: prompts.txt:2: the line is empty; *' "${generate[@]}" \
+  --prompts=prompts.txt
+fails_with 2 'trainer: --prompt and --prompts: *' "${generate[@]}" \
+  --prompts=prompts.txt --prompt=X
+fails_with 2 'trainer: --repetition-penalty=0: *' "${generate[@]}" \
+  --repetition-penalty=0
+fails_with 2 'trainer: --stop=: *' "${generate[@]}" --stop=
+
 # A model of two stages, with a micro-batch that is smaller than the others, by
 # one rank and by as many as it can be cut for: the same text. No rank of
 # several reads what is not its own.

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/context.h"
+#include "nn/generate/stop_sequences.h"
 #include "nn/kernels/open_kernels.h"
 #include "nn/models/gpt2.h"
 #include "nn/modules/embedding.h"
@@ -125,6 +126,57 @@ TEST_F(GenerateTest, WhatCannotBeIsSaid) {
   options_.sampling.top_p = 0;
   EXPECT_EQ(Error(*model, {1}),
             "SamplingOptions.top_p = 0: must be above 0 and at most 1");
+}
+
+TEST_F(GenerateTest, WhatTheTextHasCountsForThePenalty) {
+  const std::unique_ptr<Sequential> model = Counter();
+  Bind(*model);
+  FillCounter(*model);
+  // After 0 the model would say 1, of the prompt, rather than 2.
+  float* table = model->Parameters()[0]->value.data<float>();
+  for (int t = 0; t < 5; ++t) table[t * 5 + 2] = 0.7f;
+  EXPECT_THAT(Say(*model, {1, 3}), ElementsAre(4, 0, 1, 2, 3, 4));
+  options_.sampling.repetition_penalty = 2;
+  EXPECT_THAT(Say(*model, {1, 3}), ElementsAre(4, 0, 2, 3, 4, 0));
+}
+
+TEST(StopSequencesTest, TheTextEndsBeforeTheFirst) {
+  StopSequences stop({"\n\n", "", "User:"});
+  EXPECT_EQ(stop.Add("Yes.\n"), "Yes.");
+  EXPECT_EQ(stop.Add("No. U"), "\nNo. ");
+  EXPECT_EQ(stop.Add("se"), "");
+  EXPECT_EQ(stop.Add("s"), "Uses");
+  EXPECT_EQ(stop.Add("s\nUser: \n\n"), "s\n");
+  EXPECT_TRUE(stop.found());
+  EXPECT_EQ(stop.Add("more"), "");
+  EXPECT_EQ(stop.Rest(), "");
+}
+
+TEST(StopSequencesTest, WhatIsHeldBackComesAtTheEnd) {
+  StopSequences stop({"aab"});
+  EXPECT_EQ(stop.Add("xaa"), "x");
+  EXPECT_EQ(stop.Add("a"), "a");  // "aa" may still go on with a "b"
+  EXPECT_FALSE(stop.found());
+  EXPECT_EQ(stop.Rest(), "aa");
+  StopSequences none({});
+  EXPECT_EQ(none.Add("aab"), "aab");
+}
+
+// Cut into pieces in every way, a text has the same begin.
+TEST(StopSequencesTest, PiecesDoNotMatter) {
+  const std::string text = "abaababaab";
+  for (unsigned cuts = 0; cuts < 1u << (text.size() - 1); ++cuts) {
+    StopSequences stop({"abab", "bb"});
+    std::string said, piece;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      piece += text[i];
+      if (i + 1 < text.size() && (cuts >> i & 1) == 0) continue;
+      said += stop.Add(piece);
+      piece.clear();
+    }
+    EXPECT_EQ(said + stop.Rest(), "aba");
+    EXPECT_TRUE(stop.found());
+  }
 }
 
 // Takes tokens, and returns four numbers for each.

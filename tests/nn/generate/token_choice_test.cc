@@ -66,6 +66,35 @@ TEST(TokenChoiceTest, TopPLeavesTheFewestThatSuffice) {
   EXPECT_THAT(Shares(options, logits), ElementsAre(0, Gt(0.999), 0));
 }
 
+TEST(TokenChoiceTest, MinPLeavesOutTheUnlikely) {
+  const std::vector<float> logits = {0, std::log(5.0f), std::log(4.0f)};
+  SamplingOptions options;
+  options.min_p = 0.21;  // the first is 0.2 times as likely as the likeliest
+  const std::vector<double> shares = Shares(options, logits);
+  EXPECT_EQ(shares[0], 0);
+  ExpectShare(shares[1], 5 / 9.0);
+  options.min_p = 0.19;
+  ExpectShare(Shares(options, logits)[0], 0.1);
+  options.min_p = 1;
+  EXPECT_THAT(Shares(options, logits), ElementsAre(0, Gt(0.999), 0));
+}
+
+// The numbers are those of Hugging Face's RepetitionPenaltyLogitsProcessor.
+TEST(TokenChoiceTest, RepetitionPenaltyMakesTokensOfTheTextLessLikely) {
+  SamplingOptions options;
+  options.temperature = 0;
+  options.repetition_penalty = 2;
+  TokenChoice choice(options);
+  EXPECT_EQ(*choice.Next({1, 3, 2}, {}), 1);
+  // 3 / 2 is below 2; once more divides nothing.
+  EXPECT_EQ(*choice.Next({1, 3, 2}, {1, 1}), 2);
+  EXPECT_EQ(*choice.Next({1, 3, 2}, {1, 2, 1}), 1);
+  // -1 * 2 is below -1.5. Tokens that the model does not have count for none.
+  EXPECT_EQ(*choice.Next({-1, -1.5f, -4}, {0, 9, -1}), 1);
+  options.repetition_penalty = 1;
+  EXPECT_EQ(*TokenChoice(options).Next({1, 3, 2}, {1, 1}), 1);
+}
+
 TEST(TokenChoiceTest, TemperatureZeroTakesTheFirstOfTheLikeliest) {
   SamplingOptions options;
   options.temperature = 0;

@@ -9,6 +9,7 @@
 
 #include "data/text/tokenizer.h"
 #include "nn/generate/generate.h"
+#include "nn/generate/stop_sequences.h"
 
 namespace troupe::nn::usage {
 
@@ -21,7 +22,8 @@ extern const data::TokenizerPtr tokenizer;
 
 namespace token_choice_h {
 extern const std::vector<float> logits;
-}
+extern const std::vector<std::int32_t> text;
+}  // namespace token_choice_h
 
 }  // namespace troupe::nn::usage
 

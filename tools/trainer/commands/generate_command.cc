@@ -1,13 +1,22 @@
 #include "tools/trainer/commands/generate_command.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "data/registry.h"
+#include "nlohmann/json.hpp"
 #include "nn/generate/generate.h"
+#include "nn/generate/stop_sequences.h"
 #include "nn/serialize/weight_file.h"
 #include "nn/tensor/caching_allocator.h"
 #include "tools/trainer/commands/train_options.h"
@@ -32,7 +41,12 @@ Options:
   --config=FILE            As of trainer train; so is the next.
   --set section.key=value
   --prompt=TEXT            What the text begins with; an empty line, by default.
+  --prompts=FILE           A prompt in each line, instead; /dev/stdin reads them
+                           from a pipe. Texts have an empty line between them.
   --tokens=N               How many follow: 200.
+  --stop=TEXT              Ends the text before the first TEXT in what follows
+                           the prompt; may be repeated. --stop='<|endoftext|>'
+                           ends it where GPT-2's documents end.
   --temperature=T          Divides the logits: below 1 the text is more likely,
                            above 1 more varied; 0 always takes the likeliest
                            token. 1, by default.
@@ -40,7 +54,16 @@ Options:
                            default, among all.
   --top-p=P                Chooses among the fewest tokens that together have
                            probability P: 1.
+  --min-p=P                Leaves out tokens less than P times as likely as the
+                           likeliest; 0, which is the default, leaves out none.
+  --repetition-penalty=R   Makes tokens that the text has already less likely:
+                           divides their logits by R, or multiplies those below
+                           0. 1, the default, changes nothing.
   --seed=N                 Another number, another text; the same, the same: 0.
+                           The second of several prompts has N + 1, and so on.
+  --json                   Prints an object in a line for each prompt, at the
+                           text's end: prompt, text (what follows it), tokens
+                           (their number), finish_reason ("stop" or "length").
   --threads=N              Of each rank's computation: 1.
   --help                   This text.
 
@@ -61,6 +84,8 @@ constexpr int kTokensMax = 1'000'000;
 constexpr int kSeedMax = 2'147'483'647;
 constexpr int kTopKMax = 1'000'000'000;
 constexpr double kTemperatureMax = 100;
+constexpr double kPenaltyMax = 1000;
+constexpr std::int64_t kPromptsBytesMax = 1 << 26;
 
 // Opens the dataset, which must have a tokenizer.
 absl::StatusOr<data::DataSplits> OpenText(const LoadedConfig& loaded,
@@ -82,6 +107,103 @@ absl::StatusOr<data::DataSplits> OpenText(const LoadedConfig& loaded,
   }
   return splits;
 }
+
+struct Prompt {
+  std::string text;
+  std::vector<data::Token> tokens;
+};
+
+// Returns the prompts of `request`, of which there is one at least.
+absl::StatusOr<std::vector<Prompt>> ReadPrompts(
+    const GenerateRequest& request, base::FileSystem& files,
+    const data::Tokenizer& tokenizer) {
+  std::vector<std::string> texts = {request.prompt};
+  if (!request.prompts.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(const std::string text,
+                            files.ReadToEnd(request.prompts, kPromptsBytesMax));
+    texts = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
+  }
+  std::vector<Prompt> prompts;
+  for (std::string& text : texts) {
+    const std::string where =
+        request.prompts.empty()
+            ? "--prompt"
+            : absl::StrCat(request.prompts, ":", prompts.size() + 1);
+    if (text.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, ": the line is empty; write a prompt, or delete the line"));
+    }
+    absl::StatusOr<std::vector<data::Token>> tokens = tokenizer.Encode(text);
+    if (!tokens.ok()) {
+      return base::WithMessage(
+          tokens.status(),
+          absl::StrCat(where, ": ", tokens.status().message()));
+    }
+    prompts.push_back({std::move(text), *std::move(tokens)});
+  }
+  return prompts;
+}
+
+// Writes the text of one prompt: as it comes, or as an object at its end.
+class TextWriter {
+ public:
+  TextWriter(const std::string& prompt, const data::Tokenizer& tokenizer,
+             const GenerateRequest& request,
+             const std::function<bool(absl::string_view)>& write)
+      : prompt_(prompt),
+        tokenizer_(tokenizer),
+        json_(request.json),
+        write_(write),
+        stop_(request.stop) {
+    if (!json_) reads_ = write_(prompt_);
+  }
+
+  // Adds a token. Returns false if the text is at its end.
+  bool Add(data::Token token) {
+    const absl::StatusOr<std::string> piece = tokenizer_.Decode({token});
+    if (!piece.ok()) {
+      error_ = piece.status();
+      return false;
+    }
+    ++tokens_;
+    Take(stop_.Add(*piece));
+    return reads_ && !stop_.found();
+  }
+
+  // Ends the text. Returns whether the reader is still there.
+  absl::StatusOr<bool> End() {
+    TROUPE_RETURN_IF_ERROR(error_);
+    Take(stop_.Rest());
+    if (!json_) return reads_ && write_("\n");
+    const nlohmann::ordered_json object = {
+        {"prompt", prompt_},
+        {"text", text_},
+        {"tokens", tokens_},
+        {"finish_reason", stop_.found() ? "stop" : "length"}};
+    using Json = nlohmann::ordered_json;
+    return write_(absl::StrCat(
+        object.dump(-1, ' ', false, Json::error_handler_t::replace), "\n"));
+  }
+
+ private:
+  void Take(const std::string& piece) {
+    if (json_) {
+      text_ += piece;
+    } else if (!piece.empty() && reads_) {
+      reads_ = write_(piece);
+    }
+  }
+
+  const std::string& prompt_;
+  const data::Tokenizer& tokenizer_;
+  const bool json_;
+  const std::function<bool(absl::string_view)>& write_;
+  nn::StopSequences stop_;
+  std::string text_;  // only if `json_` is set
+  int tokens_ = 0;
+  bool reads_ = true;
+  absl::Status error_;
+};
 
 int RunGenerate(const std::vector<std::string>& arguments,
                 const CommandContext& context) {
@@ -108,12 +230,19 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
   int seed = 0;
   OptionsReader reader("generate");
   DeclareSavedRun(reader, kGenerateRun, request.run);
-  reader.Text("--prompt=ROMEO:", &request.prompt);
+  std::vector<std::string> prompts;
+  reader.Texts("--prompt=ROMEO:", &prompts);
+  reader.Path("--prompts=prompts.txt", &request.prompts);
   reader.Number("--tokens=200", 1, kTokensMax, &request.tokens);
   reader.Real("--temperature=0.8", 0, kTemperatureMax,
               &request.sampling.temperature);
   reader.Number("--top-k=40", 0, kTopKMax, &top_k);
   reader.Real("--top-p=0.9", 0, 1, &request.sampling.top_p);
+  reader.Real("--min-p=0.05", 0, 1, &request.sampling.min_p);
+  reader.Real("--repetition-penalty=1.2", 0, kPenaltyMax,
+              &request.sampling.repetition_penalty);
+  reader.Texts("--stop=TEXT", &request.stop);
+  reader.Flag("--json", &request.json);
   reader.Number("--seed=1", 0, kSeedMax, &seed);
   reader.Number("--threads=2", 1, 1024, &request.threads);
   Arguments left(arguments);
@@ -122,6 +251,12 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
   request.sampling.top_k = top_k;
   request.sampling.seed = static_cast<std::uint64_t>(seed);
   TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kGenerateRun));
+  if (!prompts.empty() && !request.prompts.empty()) {
+    return absl::InvalidArgumentError(
+        "--prompt and --prompts: give one of them; a line of --prompts can be "
+        "the other prompt");
+  }
+  if (!prompts.empty()) request.prompt = prompts.back();
   if (request.prompt.empty()) {
     return absl::InvalidArgumentError(
         "--prompt=: must have at least one character");
@@ -129,6 +264,16 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
   if (request.sampling.top_p == 0) {
     return absl::InvalidArgumentError(
         "--top-p=0: no token is left; must be above 0");
+  }
+  if (request.sampling.repetition_penalty == 0) {
+    return absl::InvalidArgumentError(
+        "--repetition-penalty=0: must be above 0; 1 is no penalty");
+  }
+  for (const std::string& stop : request.stop) {
+    if (stop.empty()) {
+      return absl::InvalidArgumentError(
+          "--stop=: must have at least one character");
+    }
   }
   return request;
 }
@@ -143,13 +288,8 @@ absl::Status GenerateText(const LoadedConfig& loaded,
                           OpenText(run.loaded, files, note));
   const data::Tokenizer& tokenizer = *splits.tokenizer;
   TROUPE_RETURN_IF_ERROR(CheckVocabulary(run, tokenizer));
-  absl::StatusOr<std::vector<data::Token>> prompt =
-      tokenizer.Encode(request.prompt);
-  if (!prompt.ok()) {
-    return base::WithMessage(
-        prompt.status(), absl::StrCat("--prompt: ", prompt.status().message()));
-  }
-
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<Prompt> prompts,
+                          ReadPrompts(request, files, tokenizer));
   TROUPE_ASSIGN_OR_RETURN(
       const std::unique_ptr<actors::InferenceSession> model,
       OpenSavedModel(std::move(run), splits, files, request.threads));
@@ -159,21 +299,20 @@ absl::Status GenerateText(const LoadedConfig& loaded,
     TROUPE_ASSIGN_OR_RETURN(const nn::Tensor output, model->Run(tokens));
     return nn::ConvertFloats(output, nn::DType::kF32, memory);
   };
-
-  if (!write(request.prompt)) return absl::OkStatus();
   nn::GenerateOptions options;
   options.tokens = request.tokens;
   options.context = loaded.config.data.text.context;
   options.sampling = request.sampling;
-  absl::Status decoded = absl::OkStatus();
-  TROUPE_RETURN_IF_ERROR(nn::Generate(
-      logits, memory, *std::move(prompt), options, [&](std::int32_t token) {
-        const absl::StatusOr<std::string> text = tokenizer.Decode({token});
-        if (!text.ok()) decoded = text.status();
-        return text.ok() && write(*text);
-      }));
-  TROUPE_RETURN_IF_ERROR(decoded);
-  write("\n");
+  bool reads = true;
+  for (std::size_t i = 0; i < prompts.size() && reads; ++i) {
+    if (i > 0 && !request.json) reads = write("\n");
+    TextWriter writer(prompts[i].text, tokenizer, request, write);
+    TROUPE_RETURN_IF_ERROR(
+        nn::Generate(logits, memory, prompts[i].tokens, options,
+                     [&](std::int32_t token) { return writer.Add(token); }));
+    TROUPE_ASSIGN_OR_RETURN(reads, writer.End());
+    ++options.sampling.seed;
+  }
   return absl::OkStatus();
 }
 

@@ -29,9 +29,12 @@ struct GenerateRequest {
   bool help = false;
   SavedRun run;
   std::string prompt = "\n";
+  std::string prompts;  // file with a prompt in each line; empty: `prompt`
   int tokens = 200;
+  std::vector<std::string> stop;  // a text ends before the first of these
+  bool json = false;
   int threads = 1;
-  nn::SamplingOptions sampling;
+  nn::SamplingOptions sampling;  // `seed` is that of the first prompt
 };
 
 // Parses what follows `generate` on the command line.
@@ -41,8 +44,9 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
 
 std::string GenerateHelp();
 
-// Writes the prompt, and each token that the model generates as soon as it is
-// known. Ends early if `write` returns false.
+// Writes each prompt, and each token that the model generates as soon as it is
+// known; with `json`, an object for each prompt at its end. Ends early if
+// `write` returns false.
 //   kInvalidArgument: `loaded` is no text model, or another model than the
 //     checkpoint's; the tokenizer has no token for a part of the prompt.
 //   kNotFound, kDataLoss: there is no checkpoint, or it is damaged.
