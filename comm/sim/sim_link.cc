@@ -1,20 +1,11 @@
 #include "comm/sim/sim_link.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace troupe::comm {
-namespace {
-
-constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-// Limit on a delay in microseconds; most are much shorter.
-constexpr std::uint64_t kDelayMax = 1000;
-
-}  // namespace
 
 class SimNetwork::SimLink final : public Link {
  public:
@@ -41,17 +32,22 @@ class SimNetwork::SimLink final : public Link {
     return false;
   }
   bool Lend(const SharedRange& range) override {
-    return network_.Lend(process_, peer_, range);
+    absl::MutexLock lock(&network_.mutex_);
+    return network_.lent_.Lend(process_, peer_, range) &&
+           !network_.broken_[network_.Pair(process_, peer_)];
   }
   void TakeBack(std::uint64_t id) override {
-    network_.TakeBack(process_, peer_, id);
+    absl::MutexLock lock(&network_.mutex_);
+    network_.lent_.TakeBack(process_, peer_, id);
   }
   std::shared_ptr<char> Borrow(std::uint64_t id, std::uint64_t offset,
                                std::size_t bytes) const override {
-    return network_.Borrow(process_, peer_, id, offset, bytes);
+    absl::MutexLock lock(&network_.mutex_);
+    return network_.lent_.Borrow(process_, peer_, id, offset, bytes);
   }
   bool BorrowedHolds() const override {
-    return network_.Holds(process_, peer_);
+    absl::MutexLock lock(&network_.mutex_);
+    return network_.lent_.Holds(process_, peer_);
   }
   void Close(const absl::Status& why) override {
     absl::MutexLock lock(&network_.mutex_);
@@ -68,27 +64,27 @@ class SimNetwork::SimLink final : public Link {
   FrameSink* sink_ = nullptr;
 };
 
-// The next event: exactly one of these.
+// The next event: a channel's, or that of an element of later_ or losses_.
 struct SimNetwork::Choice {
-  std::uint64_t due = kNever;
-  Lane* lane = nullptr;
+  std::uint64_t due = SimClock::kNever;
+  int from = -1, to = -1;  // ends of the channel
   int later = -1;
   int loss = -1;
 };
 
 SimNetwork::SimNetwork(int processes, std::uint64_t seed)
     : processes_(processes),
-      lends_at_once_(seed % 2 == 0),
       seed_(seed),
-      state_(seed),
-      lanes_(processes * processes),
+      clock_(seed),
+      links_(processes * processes),
+      channels_(processes * processes, SimChannel(&clock_)),
       paused_(processes),
       broken_(processes * processes),
-      given_up_(processes * processes) {}
+      lent_(&clock_, processes, /*at_once=*/seed % 2 == 0) {}
 
 std::size_t SimNetwork::EagerBytes(int a, int b) const {
   constexpr std::size_t kChoices[] = {64, 1 << 10, kEagerBytesDefault};
-  const int pair = std::min(a, b) * processes_ + std::max(a, b);
+  const int pair = Pair(std::min(a, b), std::max(a, b));
   return kChoices[(seed_ / 2 + static_cast<std::uint64_t>(pair)) % 3];
 }
 
@@ -98,8 +94,7 @@ std::vector<std::unique_ptr<Link>> SimNetwork::LinksOf(int process) {
   for (int peer = 0; peer < processes_; ++peer) {
     if (peer == process) continue;
     auto link = std::make_unique<SimLink>(this, process, peer);
-    lane(process, peer).from = link.get();
-    lane(peer, process).to = link.get();
+    links_[Pair(process, peer)] = link.get();
     links[peer] = std::move(link);
   }
   return links;
@@ -107,7 +102,7 @@ std::vector<std::unique_ptr<Link>> SimNetwork::LinksOf(int process) {
 
 std::uint64_t SimNetwork::now() const {
   absl::MutexLock lock(&mutex_);
-  return now_;
+  return clock_.now();
 }
 
 std::uint64_t SimNetwork::delivered() const {
@@ -115,61 +110,40 @@ std::uint64_t SimNetwork::delivered() const {
   return delivered_;
 }
 
-// Returns random bits, by splitmix64.
-std::uint64_t SimNetwork::Bits() {
-  std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-std::uint64_t SimNetwork::Delay() {
-  const std::uint64_t bits = Bits();
-  const std::uint64_t most = bits % 16 == 0 ? kDelayMax : 20;
-  return 1 + (bits >> 8) % most;
-}
-
 void SimNetwork::Send(int from, int to, const Frame& frame, const char* payload,
                       SendDone* done, bool copy) {
   bool over = false;
   {
     absl::MutexLock lock(&mutex_);
-    Lane& lane = this->lane(from, to);
-    over = broken_[from * processes_ + to];
-    if (!over) {
-      Packet packet;
-      packet.frame = frame;
-      packet.copied = copy;
-      if (copy && frame.bytes > 0) packet.copy.assign(payload, frame.bytes);
-      packet.payload = payload;
-      packet.done = done;
-      if (lane.packets.empty()) lane.due = now_ + Delay();
-      lane.packets.push_back(std::move(packet));
-    }
+    over = broken_[Pair(from, to)];
+    if (!over) channels_[Pair(from, to)].Push(frame, payload, done, copy);
   }
   if (over && done != nullptr) done->OnSent();
 }
 
 SimNetwork::Choice SimNetwork::Choose() {
   Choice choice;
-  for (Lane& lane : lanes_) {
-    if (lane.packets.empty() || lane.held || lane.to == nullptr ||
-        lane.to->sink() == nullptr || paused_[lane.to->process()]) {
-      continue;
+  for (int from = 0; from < processes_; ++from) {
+    for (int to = 0; to < processes_; ++to) {
+      const SimLink* const receiver = links_[Pair(to, from)];
+      if (receiver == nullptr || receiver->sink() == nullptr || paused_[to]) {
+        continue;
+      }
+      const std::uint64_t due = channels_[Pair(from, to)].due();
+      if (due < choice.due) choice = {due, from, to, -1, -1};
     }
-    if (lane.due < choice.due) choice = {lane.due, &lane, -1, -1};
   }
   for (int i = 0; i < static_cast<int>(later_.size()); ++i) {
     if (later_[i].due < choice.due && !paused_[later_[i].from]) {
-      choice = {later_[i].due, nullptr, i, -1};
+      choice = {later_[i].due, -1, -1, i, -1};
     }
   }
   for (int i = 0; i < static_cast<int>(losses_.size()); ++i) {
     const Loss& loss = losses_[i];
-    const bool waits = loss.after_frames && !lane(loss.peer, loss.at).held &&
-                       !lane(loss.peer, loss.at).packets.empty();
+    const SimChannel& incoming = channels_[Pair(loss.peer, loss.at)];
+    const bool waits = loss.after_frames && incoming.due() != SimClock::kNever;
     if (loss.due < choice.due && !waits && !paused_[loss.at]) {
-      choice = {loss.due, nullptr, -1, i};
+      choice = {loss.due, -1, -1, -1, i};
     }
   }
   return choice;
@@ -183,8 +157,8 @@ bool SimNetwork::Step() {
     absl::MutexLock lock(&mutex_);
     if (stepping_) return false;
     choice = Choose();
-    if (choice.due == kNever) return false;
-    now_ = std::max(now_, choice.due);
+    if (choice.due == SimClock::kNever) return false;
+    clock_.AdvanceTo(choice.due);
     if (choice.later >= 0) {
       later = later_[choice.later];
       later_.erase(later_.begin() + choice.later);
@@ -194,8 +168,8 @@ bool SimNetwork::Step() {
     }
     stepping_ = true;
   }
-  if (choice.lane != nullptr) {
-    Deliver(choice.lane);
+  if (choice.from >= 0) {
+    Deliver(choice.from, choice.to);
   } else if (choice.later >= 0) {
     later.done->OnSent();
   } else {
@@ -206,64 +180,42 @@ bool SimNetwork::Step() {
   return true;
 }
 
-void SimNetwork::Deliver(Lane* lane) {
-  SimLink* to;
-  int from;
-  Packet* packet;
-  bool place;
+void SimNetwork::Deliver(int from, int to) {
+  SimChannel* channel;
+  SimPacket* packet;
+  FrameSink* sink;
   {
     absl::MutexLock lock(&mutex_);
-    // Packets may be queued behind it meanwhile; a deque keeps this one in
-    // place.
-    packet = &lane->packets.front();
-    to = lane->to;
-    from = to->peer();
-    place = !lane->placed && packet->frame.bytes > 0;
+    channel = &channels_[Pair(from, to)];
+    // It stays where it is; packets may be queued behind it meanwhile.
+    packet = &channel->first();
+    sink = links_[Pair(to, from)]->sink();
   }
-  if (place) {
-    char* const at = to->sink()->Place(from, packet->frame);
+  if (packet->AwaitsPlace()) {
+    packet->Place(*sink, from);
     absl::MutexLock lock(&mutex_);
-    lane->placed = true;
-    lane->place = at;
-    lane->due = now_ + Delay();
+    channel->Delay();
     return;
   }
-  const char* const data =
-      packet->copied ? packet->copy.data() : packet->payload;
-  if (lane->place != nullptr) {
-    std::memcpy(lane->place, data, packet->frame.bytes);
-    to->sink()->Take(from, packet->frame, nullptr);
-  } else {
-    // Aligned as a link's buffers are.
-    std::vector<std::max_align_t> shown(
-        packet->frame.bytes / sizeof(std::max_align_t) + 1);
-    if (packet->frame.bytes > 0) {
-      std::memcpy(shown.data(), data, packet->frame.bytes);
-    }
-    to->sink()->Take(from, packet->frame,
-                     reinterpret_cast<const char*>(shown.data()));
-  }
+  packet->Take(*sink, from);
   absl::MutexLock lock(&mutex_);
   ++delivered_;
   if (packet->done != nullptr) {
-    later_.push_back({now_ + Delay(), from, to->process(), packet->done});
+    later_.push_back({clock_.AfterDelay(), from, to, packet->done});
   }
-  lane->packets.pop_front();
-  lane->placed = false;
-  lane->place = nullptr;
-  lane->due = now_ + Delay();
+  channel->Pop();
 }
 
 bool SimNetwork::IsMade(int a, int b) {
-  return lane(a, b).from != nullptr && lane(b, a).from != nullptr;
+  return links_[Pair(a, b)] != nullptr && links_[Pair(b, a)] != nullptr;
 }
 
 void SimNetwork::Break(int a, int b, const absl::Status& why,
                        bool after_frames) {
-  if (broken_[a * processes_ + b]) return;
-  broken_[a * processes_ + b] = broken_[b * processes_ + a] = true;
-  losses_.push_back({now_ + Delay(), a, b, why, after_frames});
-  losses_.push_back({now_ + Delay(), b, a, why, after_frames});
+  if (broken_[Pair(a, b)]) return;
+  broken_[Pair(a, b)] = broken_[Pair(b, a)] = true;
+  losses_.push_back({clock_.AfterDelay(), a, b, why, after_frames});
+  losses_.push_back({clock_.AfterDelay(), b, a, why, after_frames});
 }
 
 // Reports a loss to one end: nothing moves in either direction after that.
@@ -272,16 +224,14 @@ void SimNetwork::Tell(const Loss& loss) {
   std::vector<SendDone*> dones;
   {
     absl::MutexLock lock(&mutex_);
-    link = lane(loss.at, loss.peer).from;
-    Lane& in = lane(loss.peer, loss.at);
-    Lane& out = lane(loss.at, loss.peer);
-    for (Lane* lane : {&in, &out}) lane->held = true;
-    given_up_[loss.at * processes_ + loss.peer] = true;
-    for (Packet& packet : out.packets) {
-      if (packet.done != nullptr) dones.push_back(packet.done);
+    const int out = Pair(loss.at, loss.peer);
+    link = links_[out];
+    for (const int pair : {Pair(loss.peer, loss.at), out}) {
+      channels_[pair].SetHeld(true);
     }
+    lent_.GiveUp(loss.at, loss.peer);
     // The receiver of OnSent() may free its payload.
-    out.packets.clear();
+    dones = channels_[out].Drop();
   }
   if (link != nullptr && link->sink() != nullptr) {
     link->sink()->OnLost(loss.peer, loss.why);
@@ -291,11 +241,8 @@ void SimNetwork::Tell(const Loss& loss) {
 
 void SimNetwork::SetHeld(int a, int b, bool held) {
   absl::MutexLock lock(&mutex_);
-  if (broken_[a * processes_ + b]) return;
-  for (Lane* lane : {&this->lane(a, b), &this->lane(b, a)}) {
-    lane->held = held;
-    lane->due = std::max(lane->due, now_ + 1);
-  }
+  if (broken_[Pair(a, b)]) return;
+  for (const int pair : {Pair(a, b), Pair(b, a)}) channels_[pair].SetHeld(held);
 }
 
 void SimNetwork::Pause(int process) {
@@ -335,17 +282,8 @@ void SimNetwork::Remove(SimLink* link) {
     mutex_.Await(absl::Condition(&idle));
     Break(at, peer, absl::UnavailableError("the other side ended the link"),
           /*after_frames=*/true);
-    Lane& out = lane(at, peer);
-    for (Packet& packet : out.packets) {
-      // Undelivered packets may still be delivered: from a copy.
-      if (!packet.copied && packet.frame.bytes > 0) {
-        packet.copy.assign(packet.payload, packet.frame.bytes);
-        packet.copied = true;
-      }
-      if (packet.done != nullptr) {
-        dones.push_back(std::exchange(packet.done, nullptr));
-      }
-    }
+    // Undelivered packets may still be delivered: from a copy.
+    dones = channels_[Pair(at, peer)].Detach();
     for (auto later = later_.begin(); later != later_.end();) {
       if (later->from != at || later->to != peer) {
         ++later;
@@ -354,9 +292,8 @@ void SimNetwork::Remove(SimLink* link) {
       dones.push_back(later->done);
       later = later_.erase(later);
     }
-    out.from = nullptr;
-    lane(peer, at).to = nullptr;
-    given_up_[at * processes_ + peer] = true;
+    links_[Pair(at, peer)] = nullptr;
+    lent_.GiveUp(at, peer);
     losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
                                  [&](const Loss& loss) {
                                    return loss.at == at && loss.peer == peer;
@@ -364,36 +301,6 @@ void SimNetwork::Remove(SimLink* link) {
                   losses_.end());
   }
   for (SendDone* done : dones) done->OnSent();
-}
-
-bool SimNetwork::Lend(int from, int to, const SharedRange& range) {
-  absl::MutexLock lock(&mutex_);
-  const auto [loan, fresh] =
-      loans_.emplace(std::tuple(from, to, range.id), Loan{range});
-  if (fresh) loan->second.due = lends_at_once_ ? now_ : now_ + Delay();
-  return !broken_[from * processes_ + to] && loan->second.due <= now_;
-}
-
-void SimNetwork::TakeBack(int from, int to, std::uint64_t id) {
-  absl::MutexLock lock(&mutex_);
-  loans_.erase({from, to, id});
-}
-
-std::shared_ptr<char> SimNetwork::Borrow(int by, int from, std::uint64_t id,
-                                         std::uint64_t offset,
-                                         std::size_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  const auto loan = loans_.find({from, by, id});
-  if (loan == loans_.end() || loan->second.due > now_) return nullptr;
-  const SharedRange& range = loan->second.range;
-  if (offset > range.bytes || bytes > range.bytes - offset) return nullptr;
-  // Owned by the process that lends it.
-  return {std::shared_ptr<void>(), range.data + offset};
-}
-
-bool SimNetwork::Holds(int by, int from) const {
-  absl::MutexLock lock(&mutex_);
-  return !given_up_[from * processes_ + by];
 }
 
 }  // namespace troupe::comm

@@ -30,18 +30,18 @@
 #ifndef COMM_SIM_SIM_LINK_H_
 #define COMM_SIM_SIM_LINK_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <functional>
-#include <map>
 #include <memory>
-#include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "comm/link.h"
+#include "comm/sim/sim_channel.h"
+#include "comm/sim/sim_clock.h"
+#include "comm/sim/sim_lent_ranges.h"
 
 namespace troupe::comm {
 
@@ -72,32 +72,11 @@ class SimNetwork {
 
  private:
   class SimLink;
-  struct Packet {
-    Frame frame;
-    const char* payload = nullptr;
-    std::string copy;
-    SendDone* done = nullptr;
-    bool copied = false;
-  };
-  // The frames from one process to another.
-  struct Lane {
-    SimLink* from = nullptr;
-    SimLink* to = nullptr;
-    std::deque<Packet> packets;
-    std::uint64_t due = 0;  // time of the first packet's next event
-    bool placed = false;    // whether Place() was called for the first
-    char* place = nullptr;
-    bool held = false;
-  };
+  // The end of a frame's delivery: its sender may reuse the payload.
   struct Later {
     std::uint64_t due;
     int from, to;
     SendDone* done;
-  };
-  // A range that one process lends to another.
-  struct Loan {
-    SharedRange range;
-    std::uint64_t due = 0;  // time from which the other can use it
   };
   // A loss that one end of a link must be notified of.
   struct Loss {
@@ -108,13 +87,10 @@ class SimNetwork {
   };
   struct Choice;
 
-  Lane& lane(int from, int to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return lanes_[from * processes_ + to];
-  }
-  std::uint64_t Delay() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::uint64_t Bits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Index of what belongs to one direction of a link, or to one of its ends.
+  int Pair(int from, int to) const { return from * processes_ + to; }
   Choice Choose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Deliver(Lane* lane);
+  void Deliver(int from, int to);
   void Tell(const Loss& loss);
   void SetHeld(int a, int b, bool held);
   void Send(int from, int to, const Frame& frame, const char* payload,
@@ -123,32 +99,23 @@ class SimNetwork {
   void Break(int a, int b, const absl::Status& why, bool after_frames = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(SimLink* link);
-  bool Lend(int from, int to, const SharedRange& range);
-  void TakeBack(int from, int to, std::uint64_t id);
-  std::shared_ptr<char> Borrow(int by, int from, std::uint64_t id,
-                               std::uint64_t offset, std::size_t bytes);
-  bool Holds(int by, int from) const;
   std::size_t EagerBytes(int a, int b) const;
 
   const int processes_;
-  const bool lends_at_once_;
   const std::uint64_t seed_;
   mutable absl::Mutex mutex_;
-  std::uint64_t state_ ABSL_GUARDED_BY(mutex_);
-  std::uint64_t now_ ABSL_GUARDED_BY(mutex_) = 0;
+  SimClock clock_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t delivered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stepping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);
+  // The end of `from` of its link to `to`; null if it is not made, or removed.
+  std::vector<SimLink*> links_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SimChannel> channels_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> paused_ ABSL_GUARDED_BY(mutex_);
   // Whether a pair's link is broken; set in both directions.
   std::vector<bool> broken_ ABSL_GUARDED_BY(mutex_);
   std::vector<Later> later_ ABSL_GUARDED_BY(mutex_);
   std::vector<Loss> losses_ ABSL_GUARDED_BY(mutex_);
-  // Indexed by the process that lends, the one that borrows, and the range.
-  std::map<std::tuple<int, int, std::uint64_t>, Loan> loans_
-      ABSL_GUARDED_BY(mutex_);
-  // Whether an end has given up its link, by process and peer.
-  std::vector<bool> given_up_ ABSL_GUARDED_BY(mutex_);
+  SimLentRanges lent_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe::comm
