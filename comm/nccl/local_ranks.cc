@@ -1,6 +1,7 @@
 #include "comm/nccl/local_ranks.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "comm/signature.h"
 
 namespace troupe::comm::internal {
@@ -59,6 +60,18 @@ std::vector<int> LocalRanks::Missing(int rank, std::uint64_t collective) const {
     missing.push_back(static_cast<int>(peer));
   }
   return missing;
+}
+
+std::string LocalRanks::LateText(int rank, std::uint64_t collective,
+                                 absl::Duration waited) const {
+  const std::string text = absl::StrCat("waited ", absl::FormatDuration(waited),
+                                        " for the other ranks");
+  const std::vector<int> missing = Missing(rank, collective);
+  if (missing.empty()) return text;
+  return absl::StrCat(text, "; ", missing.size() == 1 ? "rank " : "ranks ",
+                      absl::StrJoin(missing, ", "),
+                      missing.size() == 1 ? " has" : " have",
+                      " not started it, as far as this process knows");
 }
 
 bool LocalRanks::Leave(int rank) {

@@ -15,12 +15,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace troupe::comm::internal {
 
@@ -41,6 +43,12 @@ class LocalRanks {
   // far as this process can tell: all ranks of other processes are included.
   std::vector<int> Missing(int rank, std::uint64_t collective) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Returns text for the error of `rank` after a wait that was too long:
+  // "waited 5m for the other ranks; rank 1 has not started it, as far as this
+  // process knows".
+  std::string LateText(int rank, std::uint64_t collective,
+                       absl::Duration waited) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Records that `rank` has left. Returns true if others have started a
   // collective that it has not.

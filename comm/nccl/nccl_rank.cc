@@ -1,55 +1,34 @@
 #include "comm/nccl/nccl_rank.h"
 
-#include <cuda_runtime_api.h>
-#include <sched.h>
-
-#include <algorithm>
+#include <deque>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
+#include "base/field_error.h"
+#include "comm/device/device_check.h"
 #include "comm/nccl/nccl_calls.h"
+#include "comm/nccl/start_words.h"
+#include "comm/signature.h"
 
 namespace troupe::comm::internal {
 namespace {
 
-// Limit on the wait for NCCL to finalize a communicator in Leave().
-constexpr absl::Duration kFarewellMax = absl::Seconds(2);
 constexpr char kInit[] = "ncclCommInitRankConfig";
-
-// Waits until the last call is complete, or the time is over.
-bool IsOver(ncclComm_t comm, ncclResult_t last) {
-  const absl::Time until = absl::Now() + kFarewellMax;
-  while (last == ncclInProgress && absl::Now() < until) {
-    if (ncclCommGetAsyncError(comm, &last) != ncclSuccess) return false;
-    if (last == ncclInProgress) sched_yield();
-  }
-  return last == ncclSuccess;
-}
 
 }  // namespace
 
-absl::Status IdIsLate(const NcclGroupOptions& options) {
-  return absl::DeadlineExceededError(absl::StrCat(
-      "group \"", options.name, "\": rank ", options.ranks[0],
-      " has not made it within ", absl::FormatDuration(options.timeout),
-      "; make it in all its ranks, and all groups in one order"));
-}
-
-NcclRank::NcclRank(const NcclGroupOptions& options, int rank, FindId find_id,
+NcclRank::NcclRank(const NcclGroupOptions& options, int rank, NcclId id,
                    std::shared_ptr<LocalRanks> local, AbortAll abort_all)
     : options_(options),
       rank_(rank),
-      find_id_(std::move(find_id)),
+      id_(std::move(id)),
       local_(std::move(local)),
-      abort_all_(std::move(abort_all)) {}
-
-NcclRank::~NcclRank() {
-  // Leave() was called before, or nothing was ever begun.
-  if (scratch_ != nullptr) cudaFree(scratch_);
-}
+      abort_all_(std::move(abort_all)),
+      scratch_(rank, size()) {}
 
 absl::Time NcclRank::Now() const {
   return options_.now ? options_.now() : absl::Now();
@@ -61,19 +40,6 @@ std::string NcclRank::Named(absl::string_view what) const {
                       " of the job), rank ", rank_, ": ", what);
 }
 
-std::string NcclRank::LateText(std::uint64_t number) const {
-  const std::vector<int> missing = local_->Missing(rank_, number);
-  std::string who;
-  if (!missing.empty()) {
-    who = absl::StrCat("; ", missing.size() == 1 ? "rank " : "ranks ",
-                       absl::StrJoin(missing, ", "),
-                       missing.size() == 1 ? " has" : " have",
-                       " not started it, as far as this process knows");
-  }
-  return absl::StrCat("waited ", absl::FormatDuration(options_.timeout),
-                      " for the other ranks", who);
-}
-
 void NcclRank::Use(DeviceWork* work) {
   if (work_ != nullptr) {
     // The communicator is made already, or will be, on the former queue.
@@ -83,22 +49,21 @@ void NcclRank::Use(DeviceWork* work) {
   }
   work_ = work;
   const absl::Time since = Now();
-  const auto init = [self = shared_from_this(), since,
+  const NcclCall make = [](NcclRank& rank, void* stream) {
+    rank.mutex_.AssertHeld();
+    return rank.Init(stream);
+  };
+  const auto init = [self = shared_from_this(), since, make,
                      begun = false](void* stream) mutable {
     const bool over =
-        self->HasId() && self->Advance(
-                             kInit,
-                             [](NcclRank& rank, void* on) {
-                               rank.mutex_.AssertHeld();
-                               const ncclResult_t made = rank.MakeScratch(on);
-                               return made == ncclSuccess ? rank.Init() : made;
-                             },
-                             &begun, stream);
-    if (over || self->Now() < since + self->options_.timeout) return over;
-    self->abort_all_(self->id_.has_value()
-                         ? absl::DeadlineExceededError(self->Named(
-                               absl::StrCat(kInit, " ", self->LateText(0))))
-                         : IdIsLate(self->options_));
+        self->HasId() && self->Advance(kInit, make, &begun, stream);
+    const absl::Duration timeout = self->options_.timeout;
+    if (over || self->Now() < since + timeout) return over;
+    const std::string late = self->local_->LateText(self->rank_, 0, timeout);
+    self->abort_all_(self->id_.found()
+                         ? absl::DeadlineExceededError(
+                               self->Named(absl::StrCat(kInit, " ", late)))
+                         : NcclId::Late(self->options_));
     return true;
   };
   const absl::Status given = work_->Enqueue(kInit, init);
@@ -110,31 +75,25 @@ void NcclRank::Use(DeviceWork* work) {
 bool NcclRank::HasId() {
   {
     absl::MutexLock lock(&mutex_);
-    if (!aborted_.ok() || id_.has_value()) return true;
+    if (!aborted_.ok()) return true;
   }
-  const absl::StatusOr<std::optional<ncclUniqueId>> found = find_id_();
-  if (!found.ok()) {
-    abort_all_(found.status());
-    return true;
-  }
-  id_ = *found;
-  return id_.has_value();
+  const absl::StatusOr<bool> found = id_.Find();
+  if (found.ok()) return *found;
+  abort_all_(found.status());
+  return true;
 }
 
-ncclResult_t NcclRank::Init() {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  begun_ = true;
-  return ncclCommInitRankConfig(&comm_, size(), *id_, rank_, &config);
+ncclResult_t NcclRank::Init(void* stream) {
+  const ncclResult_t allocated = scratch_.Allocate(stream);
+  if (allocated != ncclSuccess) return allocated;
+  return comm_.Init(size(), id_.value(), rank_);
 }
 
 absl::Status NcclRank::Ask(const std::string& what, bool* over) {
-  ncclResult_t state = ncclSuccess;
-  const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
-  if (asked != ncclSuccess) state = asked;
+  const ncclResult_t state = comm_.State();
   *over = state != ncclInProgress;
   if (state == ncclSuccess || state == ncclInProgress) return absl::OkStatus();
-  return NcclStatus(state, comm_, Named(what));
+  return NcclStatus(state, comm_.get(), Named(what));
 }
 
 bool NcclRank::Advance(const std::string& what, const NcclCall& call,
@@ -150,7 +109,7 @@ bool NcclRank::Advance(const std::string& what, const NcclCall& call,
     if (result == ncclInProgress) {
       failed = Ask(what, &over);
     } else {
-      failed = NcclStatus(result, comm_, Named(what));
+      failed = NcclStatus(result, comm_.get(), Named(what));
     }
   }
   if (failed.ok()) return over;
@@ -166,27 +125,13 @@ absl::Status NcclRank::Give(const char* name, const std::string& what,
   });
 }
 
-ncclResult_t NcclRank::RegisterNow(const nn::Tensor& range) {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1)
-  registered_.push_back(nullptr);
-  const ncclResult_t result = ncclCommRegister(
-      comm_, range.device_data(), range.numel() * nn::SizeOf(range.dtype()),
-      &registered_.back());
-  // Memory that NCCL does not register is reduced without it.
-  return result == ncclInProgress ? result : ncclSuccess;
-#else
-  static_cast<void>(range);
-  return ncclSuccess;
-#endif
-}
-
 void NcclRank::Register(absl::Span<const nn::Tensor> ranges) {
   if (ranges.empty()) return Deregister();
   for (const nn::Tensor& range : ranges) {
     const absl::Status given = Give("ncclCommRegister", "ncclCommRegister",
                                     [range](NcclRank& rank, void*) {
                                       rank.mutex_.AssertHeld();
-                                      return rank.RegisterNow(range);
+                                      return rank.comm_.Register(range);
                                     });
     if (!given.ok()) return abort_all_(given);
   }
@@ -195,29 +140,135 @@ void NcclRank::Register(absl::Span<const nn::Tensor> ranges) {
 // Pending work means that the job has failed: ncclCommAbort(), which follows,
 // deregisters too.
 void NcclRank::Deregister() {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1)
   absl::MutexLock lock(&mutex_);
-  if (comm_ == nullptr || !pending_.empty()) return;
-  for (void* registration : registered_) {
-    if (registration != nullptr) ncclCommDeregister(comm_, registration);
+  if (comm_.get() != nullptr && pending_.empty()) comm_.Deregister();
+}
+
+ncclResult_t NcclRank::Run(const std::vector<Collective>& collectives,
+                           void* stream) {
+  return CallNccl(collectives,
+                  {comm_.get(), rank_, size(),
+                   static_cast<cudaStream_t>(stream), scratch_.barrier()});
+}
+
+absl::Status NcclRank::Tell(std::uint64_t number, const std::string& what,
+                            absl::Span<const Collective> collectives) {
+  nn::Allocator* const memory = work_->host_allocator();
+  if (all_live_here() || memory == nullptr || work_->capturing()) {
+    return absl::OkStatus();
   }
-  registered_.clear();
-#endif
+  TROUPE_ASSIGN_OR_RETURN(const std::shared_ptr<GatheredWords> told,
+                          GatheredWords::Of(collectives, size(), *memory));
+  TROUPE_RETURN_IF_ERROR(
+      Give("ncclAllGather", what, [told](NcclRank& rank, void* stream) {
+        rank.mutex_.AssertHeld();
+        return rank.scratch_.Gather(*told, rank.comm_.get(), stream);
+      }));
+  TROUPE_RETURN_IF_ERROR(Give("copy of what ranks start", what,
+                              [told](NcclRank& rank, void* stream) {
+                                rank.mutex_.AssertHeld();
+                                return rank.scratch_.CopyBack(*told, stream);
+                              }));
+  work_->Record().OnReady([self = shared_from_this(), number,
+                           told](const absl::Status& status) {
+    if (!status.ok() || !told->copied) return;
+    const absl::Status same =
+        CompareStarts(number, told->all.span<std::int64_t>());
+    if (same.ok()) return;
+    self->abort_all_(base::WithMessage(
+        same,
+        absl::StrCat("group \"", self->options_.name, "\": ", same.message())));
+  });
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::uint64_t> NcclRank::Admit(
+    absl::Span<const Collective> collectives) {
+  std::uint64_t first = 0;
+  for (std::size_t i = 0; i < collectives.size(); ++i) {
+    const absl::StatusOr<std::uint64_t> number =
+        local_->Admit(rank_, Pack(collectives[i]));
+    if (number.ok()) {
+      if (i == 0) first = *number;
+      continue;
+    }
+    if (i == 0 && absl::IsResourceExhausted(number.status())) {
+      return number.status();
+    }
+    const absl::Status why = base::WithMessage(
+        number.status(), absl::StrCat("group \"", options_.name,
+                                      "\": ", number.status().message()));
+    abort_all_(why);
+    return why;
+  }
+  return first;
+}
+
+absl::Status NcclRank::GiveAll(std::uint64_t number, const std::string& what,
+                               absl::Span<const Collective> collectives,
+                               const Event& after) {
+  TROUPE_RETURN_IF_ERROR(Tell(number, what, collectives));
+  after.OnReady([self = shared_from_this()](const absl::Status& status) {
+    if (!status.ok()) self->abort_all_(status);
+  });
+  work_->Wait(after);
+  return Give(
+      NcclCallName(collectives[0].kind), what,
+      [all = std::vector<Collective>(collectives.begin(), collectives.end())](
+          NcclRank& rank, void* stream) {
+        rank.mutex_.AssertHeld();
+        return rank.Run(all, stream);
+      });
+}
+
+absl::StatusOr<Event> NcclRank::Start(absl::Span<const Collective> collectives,
+                                      const Event& after) {
+  TROUPE_CHECK(work_ != nullptr, "UseDevice() comes before Start()");
+  for (const Collective& collective : collectives) {
+    TROUPE_RETURN_IF_ERROR(CheckOnDevice(collective, rank_, size()));
+    TROUPE_RETURN_IF_ERROR(CheckNccl(collective, rank_));
+  }
+  if (collectives.empty()) return after;
+  {
+    absl::MutexLock lock(&mutex_);
+    TROUPE_RETURN_IF_ERROR(aborted_);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const std::uint64_t number, Admit(collectives));
+  Event done;
+  std::string what;
+  {
+    absl::MutexLock lock(&mutex_);
+    TROUPE_RETURN_IF_ERROR(aborted_);
+    const PendingCollective& added = pending_.Add(number, collectives, Now());
+    done = added.done;
+    what = added.what;
+  }
+  const absl::Status given = GiveAll(number, what, collectives, after);
+  if (!given.ok()) {
+    abort_all_(given);
+    return given;
+  }
+  const auto self = shared_from_this();
+  const Event recorded = work_->Record();
+  recorded.OnReady([self, number](const absl::Status& status) {
+    self->Ended(number, status);
+  });
+  done.Follow(recorded);
+  LookAfter();
+  return done;
 }
 
 void NcclRank::Ended(std::uint64_t number, const absl::Status& status) {
   absl::Status failed = status;
   {
     absl::MutexLock lock(&mutex_);
-    const auto ended = std::find_if(
-        pending_.begin(), pending_.end(),
-        [number](const Pending& pending) { return pending.number == number; });
+    const PendingCollective* const ended = pending_.Find(number);
     // A stream also continues after a collective that NCCL gave up.
     bool over = false;
-    if (failed.ok() && ended != pending_.end() && comm_ != nullptr) {
+    if (failed.ok() && ended != nullptr && comm_.get() != nullptr) {
       failed = Ask(ended->what, &over);
     }
-    if (failed.ok() && ended != pending_.end()) pending_.erase(ended);
+    if (failed.ok()) pending_.Remove(number);
   }
   if (!failed.ok()) abort_all_(failed);
 }
@@ -231,14 +282,15 @@ void NcclRank::LookAfter() {
 }
 
 absl::Status NcclRank::LookAtPending() {
-  const Pending& oldest = pending_.front();
+  const PendingCollective& oldest = pending_.oldest();
   bool over = false;
-  if (comm_ != nullptr) {
+  if (comm_.get() != nullptr) {
     TROUPE_RETURN_IF_ERROR(Ask(oldest.what, &over));
   }
   if (Now() < oldest.since + options_.timeout) return absl::OkStatus();
-  return absl::DeadlineExceededError(
-      Named(absl::StrCat(oldest.what, " ", LateText(oldest.number))));
+  return absl::DeadlineExceededError(Named(
+      absl::StrCat(oldest.what, " ",
+                   local_->LateText(rank_, oldest.number, options_.timeout))));
 }
 
 bool NcclRank::Look() {
@@ -259,20 +311,20 @@ bool NcclRank::Look() {
 void NcclRank::Abort(const absl::Status& status) {
   const absl::Status why =
       status.ok() ? absl::CancelledError("the group was aborted") : status;
-  std::deque<Pending> pending;
+  std::deque<PendingCollective> pending;
   ncclComm_t comm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.ok()) return;
     waits_at_abort_ = WaitsNow();
     aborted_ = why;
-    pending.swap(pending_);
-    comm = std::exchange(comm_, nullptr);
+    pending = pending_.TakeAll();
+    comm = comm_.Release();
   }
   // Completed before the kernels end, since their events would then report
   // success.
-  for (const Pending& each : pending) each.done.Complete(why);
-  if (comm != nullptr) ncclCommAbort(comm);
+  for (const PendingCollective& each : pending) each.done.Complete(why);
+  if (comm != nullptr) NcclComm::Abort(comm);
 }
 
 void NcclRank::Leave() {
@@ -290,38 +342,16 @@ void NcclRank::Leave() {
   ncclComm_t comm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    comm = std::exchange(comm_, nullptr);
+    comm = comm_.Release();
     aborted_.Update(absl::CancelledError(
         absl::StrCat("rank ", rank_, " has left the group")));
   }
-  if (comm == nullptr) return;
-  ncclResult_t state = ncclSuccess;
-  const bool ready = ncclCommGetAsyncError(comm, &state) == ncclSuccess &&
-                     state == ncclSuccess;
-  if (ready && IsOver(comm, ncclCommFinalize(comm))) {
-    ncclCommDestroy(comm);
-  } else {
-    ncclCommAbort(comm);
-  }
+  if (comm != nullptr) NcclComm::Finish(comm);
 }
 
 std::vector<Waiting> NcclRank::Waits() const {
   absl::MutexLock lock(&mutex_);
   return aborted_.ok() ? WaitsNow() : waits_at_abort_;
-}
-
-std::vector<Waiting> NcclRank::WaitsNow() const {
-  std::vector<Waiting> all;
-  for (const Pending& pending : pending_) {
-    Waiting waiting;
-    waiting.collective = static_cast<std::int64_t>(pending.number);
-    waiting.what = pending.what;
-    waiting.since = pending.started;
-    waiting.ranks = local_->Missing(rank_, pending.number);
-    waiting.certain = options_.local.size() == options_.ranks.size();
-    all.push_back(std::move(waiting));
-  }
-  return all;
 }
 
 }  // namespace troupe::comm::internal

@@ -1,4 +1,5 @@
-// One rank of an NCCL group: its ncclComm_t, its pending work, and its end.
+// One rank of an NCCL group: the work that it enqueues, and how it ends. Its
+// communicator is nccl_comm.h, the work in flight pending_collectives.h.
 //
 //   rank->Use(&work);                       // waits for its peers
 //   TROUPE_ASSIGN_OR_RETURN(Event done, rank->Start({collective}, after));
@@ -30,13 +31,9 @@
 
 #include <nccl.h>
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,23 +47,20 @@
 #include "comm/device/device_work.h"
 #include "comm/nccl/local_ranks.h"
 #include "comm/nccl/nccl_backend.h"
+#include "comm/nccl/nccl_comm.h"
+#include "comm/nccl/nccl_id.h"
+#include "comm/nccl/nccl_scratch.h"
+#include "comm/nccl/pending_collectives.h"
 
 namespace troupe::comm::internal {
-
-// Returns the error of a group whose id has not come in time.
-absl::Status IdIsLate(const NcclGroupOptions& options);
 
 class NcclRank : public std::enable_shared_from_this<NcclRank> {
  public:
   // Ends the group for all its ranks of this process.
   using AbortAll = std::function<void(const absl::Status&)>;
-  // Returns the group's id; none if it is not there yet. Called in the device's
-  // thread.
-  using FindId = std::function<absl::StatusOr<std::optional<ncclUniqueId>>()>;
 
-  NcclRank(const NcclGroupOptions& options, int rank, FindId find_id,
+  NcclRank(const NcclGroupOptions& options, int rank, NcclId id,
            std::shared_ptr<LocalRanks> local, AbortAll abort_all);
-  ~NcclRank();
   NcclRank(const NcclRank&) = delete;
   NcclRank& operator=(const NcclRank&) = delete;
 
@@ -87,39 +81,16 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // One Start(): a collective, or several together.
-  struct Pending {
-    // Number of the first collective, equal on all ranks.
-    std::uint64_t number = 0;
-    std::string what;
-    Event done;
-    absl::Time since;
-    std::chrono::steady_clock::time_point started;
-  };
-  // Words that the ranks exchange before a Start(), in host memory.
-  struct Told {
-    nn::Tensor mine, all;
-    bool copied = false;  // `all` is filled when the event is ready
-  };
   // A call of NCCL that enqueues to `stream`.
   using NcclCall = std::function<ncclResult_t(NcclRank& rank, void* stream)>;
 
   // Returns whether the creation of the communicator may begin, or the group
   // has ended.
   bool HasId() ABSL_LOCKS_EXCLUDED(mutex_);
-  ncclResult_t Init() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ncclResult_t MakeScratch(void* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t Init(void* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t Run(const std::vector<Collective>& collectives, void* stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ncclResult_t RegisterNow(const nn::Tensor& range)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deregister() ABSL_LOCKS_EXCLUDED(mutex_);
-  std::size_t bytes_of_words() const;
-  // The two steps of gathering the words of all ranks.
-  ncclResult_t Gather(const Told& told, void* stream)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ncclResult_t CopyGathered(Told& told, void* stream)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Work of the queue (DeviceWork::Enqueue): makes `call` once, then polls.
   // Returns true once it has completed or failed.
   bool Advance(const std::string& what, const NcclCall& call, bool* begun,
@@ -151,29 +122,26 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   bool Look() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status LookAtPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time Now() const;
-  // Returns "waited 5m for it; rank 1 has not started it".
-  std::string LateText(std::uint64_t number) const;
   std::string Named(absl::string_view what) const;
-  std::vector<Waiting> WaitsNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool all_live_here() const {
+    return options_.local.size() == options_.ranks.size();
+  }
+  std::vector<Waiting> WaitsNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return pending_.Waits(*local_, rank_, /*certain=*/all_live_here());
+  }
 
   const NcclGroupOptions options_;
   const int rank_;
-  const FindId find_id_;
-  std::optional<ncclUniqueId> id_;
+  NcclId id_;
   const std::shared_ptr<LocalRanks> local_;
   const AbortAll abort_all_;
   DeviceWork* work_ = nullptr;
 
   mutable absl::Mutex mutex_;
-  ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  bool begun_ ABSL_GUARDED_BY(mutex_) = false;  // init was called
-  // Device memory: kStartWords of each rank, and an int for barriers.
-  void* scratch_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  // Handles of ncclCommRegister(); a deque, since NCCL may write to an element
-  // later.
-  std::deque<void*> registered_ ABSL_GUARDED_BY(mutex_);
+  NcclComm comm_ ABSL_GUARDED_BY(mutex_);
+  NcclScratch scratch_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  PendingCollectives pending_ ABSL_GUARDED_BY(mutex_);
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Waiting> waits_at_abort_ ABSL_GUARDED_BY(mutex_);
 };

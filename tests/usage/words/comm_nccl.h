@@ -6,8 +6,11 @@
 #include <nccl.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+#include "base/check.h"
 #include "comm/communicator.h"
 #include "comm/device/device_work.h"
 #include "comm/nccl/local_ranks.h"
@@ -36,6 +39,35 @@ namespace local_ranks_h {
 extern LocalRanks& ranks;
 extern const Collective collective;
 }  // namespace local_ranks_h
+
+namespace nccl_comm_h {
+extern const int rank, size, count;
+extern const ncclUniqueId id;
+extern const void* from;
+extern void* to;
+extern cudaStream_t stream;
+}  // namespace nccl_comm_h
+
+namespace nccl_id_h {
+extern const NcclGroupOptions options;
+extern Store& store;
+void Init(const ncclUniqueId& id);
+}  // namespace nccl_id_h
+
+namespace nccl_scratch_h {
+extern const int rank, size;
+extern const std::vector<Collective> collectives;
+extern DeviceWork& work;
+extern ncclComm_t comm;
+extern void* stream;
+}  // namespace nccl_scratch_h
+
+namespace pending_collectives_h {
+extern const Collective collective;
+extern const absl::Time now;
+extern const absl::Duration timeout;
+void Fail(const std::string& what);
+}  // namespace pending_collectives_h
 
 namespace nccl_calls_h {
 extern const Collective collective;
