@@ -60,13 +60,13 @@ JobSpec SpecOf(const ClusterScenario& scenario) {
   return spec;
 }
 
-SimulatedProcessOptions OptionsOf(const ClusterScenario& scenario, int node) {
+NodeOptions OptionsOf(const ClusterScenario& scenario, int node) {
   // The stranger is as the node whose number it takes.
   const int number = node < scenario.nodes() ? node : scenario.odd_node;
   const auto is = [&](Oddity oddity) {
     return scenario.oddity == oddity && node == scenario.odd_node;
   };
-  SimulatedProcessOptions options;
+  NodeOptions options;
   options.node = node;
   options.eager_bytes = scenario.eager_bytes;
   options.piece_bytes = scenario.piece_bytes;
@@ -209,11 +209,11 @@ class Cluster {
       node.verdicts = processes_[i]->verdicts();
       const auto after = verdict_after_.find(i);
       if (after != verdict_after_.end()) node.verdict_after = after->second;
-      node.trained = processes_[i]->trained();
+      node.trained = processes_[i]->job().trained();
       node.came = HasCome(static_cast<int>(i));
       node.was_running = processes_[i]->is_running();
-      node.disk_was_full = processes_[i]->disk_was_full();
-      node.data_was_bad = processes_[i]->data_was_bad();
+      node.disk_was_full = processes_[i]->job().disk_was_full();
+      node.data_was_bad = processes_[i]->job().data_was_bad();
       any_gone = any_gone || node.gone;
       run_.nodes.push_back(std::move(node));
     }

@@ -1,14 +1,11 @@
 #include "tests/actors/cluster/simulated_process.h"
 
-#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "actors/caf/actor_timeout.h"
 #include "actors/protocol/strand_guard.h"
-#include "actors/setup/rank_setup.h"
-#include "actors/strands/fabric_stage_link.h"
-#include "base/check.h"
 #include "pipeline/plan_json.h"
 
 namespace troupe::actors {
@@ -23,42 +20,12 @@ std::string KeyOf(int process) { return absl::StrCat("data/", process); }
 
 }  // namespace
 
-absl::Status NodeFiles::BeforeChange(const char* verb,
-                                     const std::string& path) {
-  TROUPE_RETURN_IF_ERROR(Check());
-  if (left_ < 0 || (left_ > 0 && --left_ >= 0)) return absl::OkStatus();
-  // Removing files needs no space.
-  if (std::string(verb) == "remove") return absl::OkStatus();
-  was_full_ = true;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("cannot ", verb, " ", path, ": no space left on device"));
-}
-
-absl::Status NodeData::Gather(absl::Span<const std::int64_t> indices,
-                              std::int64_t epoch, const nn::Tensor& inputs,
-                              const nn::Tensor& targets) const {
-  if (reads_++ == bad_read_) return absl::DataLossError("a bad sample");
-  return good_->Fill(indices, epoch, inputs, targets);
-}
-
-SimulatedProcess::SimulatedProcess(SimulatedWorld& world,
-                                   SimulatedProcessOptions options)
+SimulatedProcess::SimulatedProcess(SimulatedWorld& world, NodeOptions options)
     : world_(world),
       options_(std::move(options)),
-      points_(world.scheduler),
-      files_(
-          disk_, [this] { return world_.network.is_gone(options_.node); },
-          options_.disk_full_at),
-      train_(
-          std::make_shared<NodeData>(options_.spec.train, options_.bad_read)) {
-  hooks_.window_max = 1 + world_.scheduler.draws().Bits32() % 4;
+      job_(world.scheduler, options_,
+           [this] { return world_.network.is_gone(options_.node); }) {
   if (world_.scheduler.draws().Below(3) == 0) linger_ = absl::Seconds(5);
-  hooks_.after_step = [this](int, std::int64_t, const nn::ParameterArena&) {
-    trained_ = true;
-  };
-  hooks_.mailbox_rounds = [this] {
-    return static_cast<int>(world_.scheduler.draws().Bits32() % 4);
-  };
 }
 
 void SimulatedProcess::SpawnCoordinator() {
@@ -85,12 +52,9 @@ void SimulatedProcess::Start(absl::Duration later) {
 caf::behavior SimulatedProcess::Behavior(caf::event_based_actor* self) {
   self_ = self;
   self->set_down_handler([this](caf::down_msg& down) {
-    if (agent_ != nullptr && down.source == agent_) {
-      CheckGone();
-    } else {
-      Say(*outcome_);
-      CheckGone();
-    }
+    const bool is_agent = agent_ != nullptr && down.source == agent_;
+    if (!is_agent) result_.Return();
+    CheckGone();
   });
   return {
       [this](begin_atom) { OnStart(); },
@@ -122,13 +86,13 @@ void SimulatedProcess::OnStart() {
   const ClusterOptions& cluster = options_.cluster;
   if (decides()) {
     self_->monitor(coordinator_);
-    const absl::Status status = Prepare(/*decision=*/nullptr);
+    const absl::Status status = job_.Prepare(/*decision=*/nullptr);
     if (!status.ok()) return Fail(status);
     Welcome offer;
-    offer.generation = setup_.process->generation;
-    offer.plan = pipeline::PlanToJson(*setup_.process->plan);
-    offer.resume_path = setup_.process->resume.path;
-    offer.folder_mark = setup_.process->folder.mark();
+    offer.generation = job_.process()->generation;
+    offer.plan = pipeline::PlanToJson(*job_.process()->plan);
+    offer.resume_path = job_.process()->resume.path;
+    offer.folder_mark = job_.process()->folder.mark();
     caf::anon_send(coordinator_, std::move(offer));
   } else {
     agent_ = world_.network.Spawn(options_.node, [&] {
@@ -154,16 +118,6 @@ void SimulatedProcess::OnStart() {
   self_->send(coordinator_, join);
 }
 
-absl::Status SimulatedProcess::Prepare(const Decision* decision) {
-  JobSpec spec = options_.spec;
-  spec.train = points_.In(train_);
-  spec.checkpoint.files = points_.In(&files_);
-  spec.cluster = options_.cluster;
-  TROUPE_ASSIGN_OR_RETURN(
-      setup_, PrepareJob(spec, /*observer=*/nullptr, &hooks_, decision));
-  return absl::OkStatus();
-}
-
 void SimulatedProcess::OnWelcome(const Welcome& welcome) {
   const auto nonce = static_cast<std::uint64_t>(1000 + options_.node);
   if (stage_ != Stage::kJoining || welcome.nonce != nonce) return;
@@ -174,16 +128,13 @@ void SimulatedProcess::OnWelcome(const Welcome& welcome) {
     Decision decision;
     decision.plan = std::make_shared<const pipeline::Plan>(*std::move(plan));
     decision.resume_path = welcome.resume_path;
-    const absl::Status status = Prepare(&decision);
+    const absl::Status status = job_.Prepare(&decision);
     if (!status.ok()) return Fail(InThisProcess(status));
   }
-  setup_.process->links.number = options_.cluster.process;
-  setup_.process->generation = welcome.generation;
-  setup_.process->links.roster =
-      std::make_shared<const Roster>(welcome.members);
+  job_.Join(welcome);
   if (!decides()) {
     const absl::Status status =
-        CheckFolder(*setup_.process, welcome.folder_mark, /*warn=*/nullptr);
+        CheckFolder(*job_.process(), welcome.folder_mark, /*warn=*/nullptr);
     if (!status.ok()) return Fail(InThisProcess(status));
   }
   // A key is often requested before it is set.
@@ -205,7 +156,13 @@ void SimulatedProcess::OnKeyValue(const KeyValue& value) {
 
 void SimulatedProcess::SetUpRanks() {
   if (stage_ != Stage::kRanks) return;
-  const absl::Status status = MakeRanksHere();
+  const absl::Status status =
+      job_.MakeRanks(world_.links, [this](int lost, const absl::Status& why) {
+        Failure failure =
+            MakeFailure(welcome_.generation, /*rank=*/-1, /*actor=*/"", why);
+        failure.process = lost;
+        Report(failure);
+      });
   if (!status.ok()) return Fail(InThisProcess(status));
   if (decides()) {
     SpawnSupervisor();
@@ -214,42 +171,6 @@ void SimulatedProcess::SetUpRanks() {
   Await(Stage::kSupervisor,
         options_.cluster.join_timeout + options_.cluster.liveness_timeout);
   self_->send(coordinator_, GetSupervisor{welcome_.generation});
-}
-
-absl::Status SimulatedProcess::MakeRanksHere() {
-  if (options_.broken) {
-    return absl::ResourceExhaustedError("no memory for its ranks");
-  }
-  ProcessContext& process = *setup_.process;
-  const Roster& roster = *process.links.roster;
-  const int number = options_.cluster.process;
-  comm::FabricOptions options;
-  options.process = number;
-  options.process_of = roster.ProcessesOfRanks();
-  options.generation = welcome_.generation;
-  options.eager_bytes = options_.eager_bytes;
-  options.piece_bytes = options_.piece_bytes;
-  for (int p = 0; p < roster.processes(); ++p) {
-    options.names.push_back(roster.Describe(p));
-  }
-  options.on_lost = [this](int lost, const absl::Status& why) {
-    Failure failure =
-        MakeFailure(welcome_.generation, /*rank=*/-1, /*actor=*/"", why);
-    failure.process = lost;
-    Report(failure);
-  };
-  TROUPE_ASSIGN_OR_RETURN(
-      process.links.fabric,
-      world_.links.MakeFabric(options_.node, std::move(options)));
-  TROUPE_ASSIGN_OR_RETURN(
-      process.ranks,
-      MakeRanks(process, roster.FirstRankOf(number),
-                roster.FirstRankOf(number + 1),
-                [&](comm::FabricGroupOptions group) {
-                  group.chunk_bytes = 1;
-                  return process.links.fabric->MakeGroup(std::move(group));
-                }));
-  return absl::OkStatus();
 }
 
 absl::Status SimulatedProcess::InThisProcess(const absl::Status& status) const {
@@ -270,46 +191,31 @@ void SimulatedProcess::Report(const Failure& failure) {
 
 void SimulatedProcess::SpawnSupervisor() {
   stage_ = Stage::kRunning;
-  setup_.process->outcome.OnSet(
+  job_.process()->outcome.OnSet(
       [this](const absl::StatusOr<JobResult>& result) {
         caf::anon_send(coordinator_, ToMessage(welcome_.generation, result));
         OnEnd(result);
       });
-  supervised_ = world_.network.Spawn(options_.node, [this] {
-    return SpawnSupervised(world_.system, setup_.process,
-                           std::move(setup_.checkpoint));
-  });
-  crew_.ranks = supervised_.crew->ranks;
-  crew_.checkpointers = supervised_.crew->checkpointers;
-  caf::anon_send(coordinator_,
-                 Muster{supervised_.crew, supervised_.supervisor});
+  caf::anon_send(coordinator_, world_.network.Spawn(options_.node, [this] {
+    return actors_.SpawnSupervisor(world_.system, job_);
+  }));
 }
 
 void SimulatedProcess::OnSupervisorIs(const SupervisorIs& is) {
   if (stage_ != Stage::kSupervisor) return;
   stage_ = Stage::kRunning;
-  supervisor_ = caf::actor_cast<SupervisorActor>(is.supervisor);
-  crew_ = world_.network.Spawn(options_.node, [&] {
-    return SpawnRanks(world_.system, setup_.process,
-                      caf::actor_cast<SupervisorActor>(is.supervisor),
-                      std::move(setup_.checkpoint));
+  const CrewReady ready = world_.network.Spawn(options_.node, [&] {
+    return actors_.SpawnRanks(world_.system, job_,
+                              caf::actor_cast<SupervisorActor>(is.supervisor));
   });
-  CrewReady ready;
-  ready.generation = welcome_.generation;
-  ready.process = options_.cluster.process;
-  for (const RankActor& rank : crew_.ranks) {
-    ready.ranks.push_back(caf::actor_cast<caf::strong_actor_ptr>(rank));
-  }
-  ready.checkpointer =
-      caf::actor_cast<caf::strong_actor_ptr>(crew_.checkpointers.front());
   caf::anon_send(agent_, ready);
   caf::anon_send(coordinator_, ready);
-  if (outcome_) OnOutcome();
+  if (result_.has_outcome()) OnOutcome();
 }
 
 void SimulatedProcess::OnRefused(const absl::Status& status) {
   if (stage_ >= Stage::kRunning) return;
-  if (!decides()) Say(status);  // a refusal carries the job's result
+  if (!decides()) result_.Return(status);  // a refusal carries the job's result
   Fail(status);
 }
 
@@ -317,7 +223,7 @@ void SimulatedProcess::OnRefused(const absl::Status& status) {
 void SimulatedProcess::Fail(const absl::Status& status) {
   if (stage_ >= Stage::kRunning) return;
   stage_ = Stage::kFailed;
-  start_ = status;
+  result_.FailStart(status);
   if (decides()) {
     caf::anon_send(coordinator_, ToMessage(welcome_.generation, status));
     OnEnd(status);
@@ -325,12 +231,11 @@ void SimulatedProcess::Fail(const absl::Status& status) {
   }
   Report(MakeFailure(welcome_.generation, /*rank=*/-1, /*actor=*/"", status));
   self_->delayed_send(self_, ActorTimeout(kFarewellTimeout), watch_atom::value);
-  if (outcome_) OnOutcome();
+  if (result_.has_outcome()) OnOutcome();
 }
 
 void SimulatedProcess::OnEnd(const absl::StatusOr<JobResult>& result) {
-  ++verdicts_;
-  if (!outcome_) outcome_ = result;
+  result_.AddOutcome(result);
   caf::anon_send(starter_, reported_atom::value);
 }
 
@@ -338,20 +243,10 @@ void SimulatedProcess::OnEnd(const absl::StatusOr<JobResult>& result) {
 // have received the outcome.
 void SimulatedProcess::OnOutcome() {
   if (stage_ < Stage::kRunning || left_) return;
-  if (!decides()) Say(Verdict());
+  if (!decides()) result_.Return();
   self_->delayed_send(self_,
                       ActorTimeout(decides() ? kFarewellTimeout : linger_),
                       watch_atom::value);
-}
-
-// Stands for ClusterJob::VerdictOr().
-absl::StatusOr<JobResult> SimulatedProcess::Verdict() const {
-  if (stage_ != Stage::kFailed) return *outcome_;
-  return outcome_ && !outcome_->ok() ? outcome_->status() : start_;
-}
-
-void SimulatedProcess::Say(const absl::StatusOr<JobResult>& verdict) {
-  if (!verdict_) verdict_ = verdict;
 }
 
 void SimulatedProcess::Leave() {
@@ -362,24 +257,16 @@ void SimulatedProcess::Leave() {
     caf::anon_send(caf::actor_cast<caf::actor>(coordinator_), end);
     return;
   }
-  Say(Verdict());
+  result_.Return();
   caf::anon_send(caf::actor_cast<caf::actor>(agent_), end);
 }
 
 void SimulatedProcess::CheckGone() {
   if (left_) return;
   left_ = true;
-  LetGoOfLinks();
+  job_.LetGoOfLinks();
   world_.network.Leave(options_.node);
   self_->quit();
-}
-
-// Part of ClusterJob::Leave(). The last actor to end closes the links.
-void SimulatedProcess::LetGoOfLinks() {
-  const std::shared_ptr<ProcessContext> process = std::move(setup_.process);
-  if (process != nullptr && process->links.fabric != nullptr) {
-    RefuseTransfers(*process);
-  }
 }
 
 void SimulatedProcess::RequestStop() {
@@ -405,12 +292,12 @@ void SimulatedProcess::SendStale() {
                                            /*actor=*/"", status));
   caf::anon_send(agent_, ToMessage(kStaleGeneration, status));
   // The process may have ended its actors already.
-  if (supervisor_ != nullptr && setup_.process != nullptr) {
+  if (actors_.supervisor() != nullptr && job_.process() != nullptr) {
     RankWaits waits;
     waits.generation = kStaleGeneration;
-    waits.rank = setup_.process->links.first_rank();
+    waits.rank = job_.process()->links.first_rank();
     waits.doing = "of an earlier attempt";
-    caf::anon_send(supervisor_, waits);
+    caf::anon_send(actors_.supervisor(), waits);
   }
   Welcome welcome;
   welcome.generation = kStaleGeneration;
@@ -418,22 +305,10 @@ void SimulatedProcess::SendStale() {
 }
 
 void SimulatedProcess::TearDown() {
-  EndRank end;
-  end.generation = welcome_.generation;
-  end.code = static_cast<int>(absl::StatusCode::kCancelled);
-  for (const RankActor& rank : crew_.ranks) {
-    if (rank != nullptr) caf::anon_send(rank, end);
-  }
-  const auto kill = [](const auto& actor) {
-    if (actor == nullptr) return;
-    caf::anon_send_exit(actor, caf::exit_reason::kill);
-  };
-  for (const CheckpointerActor& each : crew_.checkpointers) kill(each);
-  if (supervised_.crew != nullptr) kill(supervised_.crew->reporter);
-  kill(supervised_.supervisor);
-  kill(starter_);
-  kill(agent_);
-  if (decides()) kill(world_.coordinator);
+  actors_.End(welcome_.generation);
+  Kill(starter_);
+  Kill(agent_);
+  if (decides()) Kill(world_.coordinator);
 }
 
 }  // namespace troupe::actors
