@@ -9,9 +9,9 @@
 //   chunk->BeginBackward(0, nn::BackwardPass::Mode::kWhole);
 //   while (*chunk->NextPiece()) {          // calls the listener for buckets
 //   }
-//   comm->RunInline(*chunk->parameters().Reduce(k), timeout);
-//   TROUPE_RETURN_IF_ERROR(chunk->parameters().EndReduction(k));
-//   TROUPE_RETURN_IF_ERROR(chunk->parameters().Update(k, scalars));
+//   comm->RunInline(*chunk->parameters().reductions().Exchange(k), timeout);
+//   TROUPE_RETURN_IF_ERROR(chunk->parameters().reductions().End(k));
+//   TROUPE_RETURN_IF_ERROR(chunk->parameters().updates().Update(k, scalars));
 //
 // Tensors of neighbouring chunks are passed to ReceiveActivations() and
 // ReceiveGradients() before they are needed. Tensors for them are taken with
@@ -113,7 +113,7 @@ class Chunk {
   // Lets backwards of this step update parameters row by row as their gradients
   // are computed: each row is still in the cache, and the whole gradient needs
   // no memory. The step's loss must be reduced over all ranks.
-  // ChunkParameters::Update() leaves out such parameters. Call it before
+  // BucketUpdates::Update() leaves out such parameters. Call it before
   // BeginBackward(); it has no effect if the parameters do not allow it
   // (ChunkParameters::UpdatesByRows).
   void UpdateInBackward() { ledger_->UpdateInBackward(setup_.scalars); }

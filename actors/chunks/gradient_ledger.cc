@@ -66,7 +66,8 @@ absl::Status GradientLedger::CompleteBucket(int k) {
   TROUPE_RETURN_IF_ERROR(parameters.ZeroUnwritten(k));
   // The reduction of a bucket that stages share begins after the sum over the
   // stages.
-  return parameters.IsTied(k) ? absl::OkStatus() : parameters.BeginReduction(k);
+  return parameters.IsTied(k) ? absl::OkStatus()
+                              : parameters.reductions().Begin(k);
 }
 
 absl::Status GradientLedger::GradientNeeded(nn::Parameter& parameter) {

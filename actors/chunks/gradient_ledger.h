@@ -103,7 +103,8 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   bool TakesRows(const nn::Parameter&) override { return updates_; }
   absl::Status TakeRows(nn::Parameter& parameter, std::int64_t begin,
                         const nn::Tensor& rows) override {
-    return setup_.parameters->UpdateRows(parameter, begin, rows, scalars_);
+    return setup_.parameters->updates().UpdateRows(parameter, begin, rows,
+                                                   scalars_);
   }
   void GradientComplete(nn::Parameter& parameter) override;
   void LastReaderDone(nn::Parameter& parameter) override;

@@ -11,7 +11,7 @@
 //   comm->RunInline(comm::AllReduce(comm::ReduceOp::kSum, marks), timeout);
 //   uses->NoteSummed(base::Event());
 //   TROUPE_RETURN_IF_ERROR(uses->TakeSum());
-//   parameters.LeaveOut(uses->Unused());
+//   parameters.updates().LeaveOut(uses->Unused());
 //
 // Marks are exact: a parameter that a forward read, and on which the loss does
 // not depend, is unused. One exception: if a bucket was complete once in a

@@ -48,7 +48,7 @@ void OwnedParts::Watch(ChunkParameters* parameters) {
 void OwnedParts::RegisterRanges() {
   std::vector<nn::Tensor> reduced;
   for (ChunkParameters* parameters : parameters_) {
-    parameters->AddReduced(reduced);
+    parameters->reductions().AddRanges(reduced);
   }
   device_->UseRanges(reduced);
 }

@@ -259,16 +259,16 @@ class Part {
   absl::Status Update() {
     TROUPE_RETURN_IF_ERROR(loss_->PassToUpdates());
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
-      ChunkParameters& parameters = chunks_[i]->parameters();
+      BucketUpdates& updates = chunks_[i]->parameters().updates();
       const double begin = Now();
       const nn::Tensor& scalars = loss_->scalars();
       if (setup_.plan->update_needs_all_buckets) {
-        TROUPE_RETURN_IF_ERROR(parameters.Inspect(scalars));
-        TROUPE_RETURN_IF_ERROR(parameters.Conclude(scalars));
+        TROUPE_RETURN_IF_ERROR(updates.Inspect(scalars));
+        TROUPE_RETURN_IF_ERROR(updates.Conclude(scalars));
       }
       const pipeline::StagePlan& stage = setup_.plan->stages[setup_.first + i];
       for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
-        TROUPE_RETURN_IF_ERROR(parameters.Update(static_cast<int>(k), scalars));
+        TROUPE_RETURN_IF_ERROR(updates.Update(static_cast<int>(k), scalars));
       }
       TROUPE_RETURN_IF_ERROR(Settle());
       now_[i].update += Now() - begin;

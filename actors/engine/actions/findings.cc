@@ -9,7 +9,7 @@ absl::Status Inspect(const EngineParts& parts, StepInFlight& step) {
   TROUPE_RETURN_IF_ERROR(step.loss->PassToUpdates());
   parts.events.AwaitAllGradients();
   for (ChunkParameters* parameters : parts.parameters) {
-    TROUPE_RETURN_IF_ERROR(parameters->Inspect(step.loss->scalars()));
+    TROUPE_RETURN_IF_ERROR(parameters->updates().Inspect(step.loss->scalars()));
   }
   return absl::OkStatus();
 }

@@ -66,7 +66,8 @@ absl::Status ReduceTiedAction::PassOn(const TiedSums::Sum& sum,
       TROUPE_RETURN_IF_ERROR(kernels.Copy(GradsOf(sum.copies[0]), grads));
     }
     TROUPE_RETURN_IF_ERROR(
-        parts_.chunks[copy.chunk]->parameters().BeginReduction(copy.bucket));
+        parts_.chunks[copy.chunk]->parameters().reductions().Begin(
+            copy.bucket));
   }
   const base::Event there = nn::Record(kernels, queue);
   for (const TiedSums::Copy& copy : sum.copies) {

@@ -78,8 +78,8 @@ absl::StatusOr<std::optional<comm::Collective>> ReduceBucketAction::Make(
     const Action& action, StepInFlight&, Dispatcher&) {
   const ChunkParameters& parameters = parts_.ParametersOf(action);
   // A backward may have updated the bucket already.
-  if (parameters.IsUpdated(action.index)) return std::nullopt;
-  return parameters.Reduce(action.index, action.round);
+  if (parameters.updates().IsUpdated(action.index)) return std::nullopt;
+  return parameters.reductions().Exchange(action.index, action.round);
 }
 
 base::Event ReduceBucketAction::Ready(const Action& action, const StepInFlight&,
@@ -90,7 +90,7 @@ base::Event ReduceBucketAction::Ready(const Action& action, const StepInFlight&,
 absl::Status ReduceBucketAction::End(int id, StepInFlight& step, Dispatcher&,
                                      const base::Event& done) {
   const Action& action = step.ActionAt(id);
-  if (parts_.ParametersOf(action).ReducesInPlace(action.index)) {
+  if (parts_.ParametersOf(action).reductions().in_place(action.index)) {
     parts_.events.NoteReduced(action.chunk, action.index, done);
     return absl::OkStatus();
   }
@@ -105,10 +105,10 @@ absl::Status ReduceBucketAction::EndRound(const Action& action, bool last,
   const nn::Queue queue = parts_.events.update_queue();
   nn::Wait(kernels, queue, done);
   const nn::QueueScope scope(kernels, queue);
-  ChunkParameters& parameters = parts_.ParametersOf(action);
+  BucketReductions& reductions = parts_.ParametersOf(action).reductions();
   TROUPE_RETURN_IF_ERROR(
-      last ? parameters.EndReduction(action.index)
-           : parameters.BeginReduction(action.index, action.round + 1));
+      last ? reductions.End(action.index)
+           : reductions.Begin(action.index, action.round + 1));
   const base::Event there = nn::Record(kernels, queue);
   if (last) {
     parts_.events.NoteReduced(action.chunk, action.index, there);
@@ -122,7 +122,7 @@ absl::Status ReduceBucketAction::EndRound(const Action& action, bool last,
 
 absl::StatusOr<std::optional<comm::Collective>> ReduceUpdateAction::Make(
     const Action& action, StepInFlight&, Dispatcher&) {
-  return parts_.ParametersOf(action).ReduceUpdate(action.index);
+  return parts_.ParametersOf(action).updates().ReduceUpdate(action.index);
 }
 
 absl::Status ReduceUpdateAction::End(int id, StepInFlight& step,

@@ -8,7 +8,8 @@ namespace troupe::actors {
 absl::Status UpdateAction::Conclude(StepInFlight& step) {
   step.concluded = true;
   if (!step.inspected) TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
-  TROUPE_RETURN_IF_ERROR(parts_.parameters[0]->Conclude(step.loss->scalars()));
+  TROUPE_RETURN_IF_ERROR(
+      parts_.parameters[0]->updates().Conclude(step.loss->scalars()));
   return step.loss->Settle();
 }
 
@@ -22,8 +23,8 @@ absl::StatusOr<StepAction::Progress> UpdateAction::Begin(int id,
     TROUPE_RETURN_IF_ERROR(Conclude(step));
   }
   parts_.events.BeginUpdate(action.chunk, action.index);
-  TROUPE_RETURN_IF_ERROR(
-      parts_.ParametersOf(action).Update(action.index, step.loss->scalars()));
+  TROUPE_RETURN_IF_ERROR(parts_.ParametersOf(action).updates().Update(
+      action.index, step.loss->scalars()));
   parts_.events.EndUpdate(action.chunk, action.index);
   return Progress::kDone;
 }

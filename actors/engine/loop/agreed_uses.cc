@@ -44,7 +44,7 @@ absl::Status AgreedUses::LeaveOut(std::int64_t step,
     if (!marks_->closed()) {
       TROUPE_RETURN_IF_ERROR(static_->Check(here, step));
     }
-    parameters_.LeaveOut(static_->anywhere);
+    parameters_.updates().LeaveOut(static_->anywhere);
     return absl::OkStatus();
   }
   std::vector<nn::Parameter*> unused = marks_->Unused();
@@ -54,13 +54,13 @@ absl::Status AgreedUses::LeaveOut(std::int64_t step,
     unused = marks_->Unused();
   }
   if (options_.static_graph) static_ = StaticUses{here, unused};
-  parameters_.LeaveOut(unused);
+  parameters_.updates().LeaveOut(unused);
   return absl::OkStatus();
 }
 
 absl::Status AgreedUses::CountLeftOut(const nn::Tensor& scalars,
                                       nn::Queue updates) {
-  if (!parameters_.leaves_out()) return absl::OkStatus();
+  if (!parameters_.updates().leaves_out()) return absl::OkStatus();
   if (parameters_.optimizer()->MaySkipSteps()) {
     TROUPE_ASSIGN_OR_RETURN(
         const nn::Tensor non_finite,
@@ -70,7 +70,7 @@ absl::Status AgreedUses::CountLeftOut(const nn::Tensor& scalars,
         nn::Synchronize(kernels_, nn::Record(kernels_, updates)));
     if (non_finite.data<double>()[0] != 0) return absl::OkStatus();
   }
-  parameters_.CountLeftOut();
+  parameters_.updates().CountLeftOut();
   return absl::OkStatus();
 }
 

@@ -78,7 +78,7 @@ class AgreedUses {
   absl::Status LeaveOut(std::int64_t step,
                         absl::FunctionRef<absl::Status()> await);
   // Ends a step whose updates have left out parameters: their states are as old
-  // as before (ChunkParameters::CountLeftOut), unless the step was skipped.
+  // as before (BucketUpdates::CountLeftOut), unless the step was skipped.
   // `scalars`: the step's, which queue `updates` writes. It waits for that
   // queue if the optimizer may skip steps.
   absl::Status CountLeftOut(const nn::Tensor& scalars, nn::Queue updates);

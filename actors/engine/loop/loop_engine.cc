@@ -156,7 +156,7 @@ absl::Status LoopEngine::BeginBackward(const LoopBackward& backward,
   updating_ =
       state_.steps_in_backward() && backward.uses && uses().AreAll(read);
   if (updating_) {
-    parameters().LeaveOut({});
+    parameters().updates().LeaveOut({});
     step.cursor.Give({SignalKind::kStepAsked});
   }
   ledger_->BeginStep();
@@ -265,7 +265,7 @@ absl::Status LoopEngine::Step() {
   TROUPE_RETURN_IF_ERROR(
       uses_->LeaveOut(state_.step(), [this] { return AwaitAgreements(); }));
   if (updating_) {
-    parameters().LeaveOut({});
+    parameters().updates().LeaveOut({});
   } else {
     step.cursor.Give({SignalKind::kStepAsked});
   }

@@ -82,13 +82,13 @@ TEST(ChunkTest, WhatABackwardUpdatesHasNoMemoryForItsGradient) {
   RunBackward(*chunk, 0, Chunk::Mode::kWhole);
   int updated = 0;
   for (const nn::ArenaSlot& slot : chunk->arena().slots()) {
-    if (!chunk->parameters().IsUpdated(slot.bucket)) continue;
+    if (!chunk->parameters().updates().IsUpdated(slot.bucket)) continue;
     EXPECT_FALSE(slot.parameter->grad.defined()) << slot.parameter->name;
     ++updated;
   }
   EXPECT_GE(updated, 1) << engine.plan().ToString();
   for (int k = 0; k < chunk->arena().num_buckets(); ++k) {
-    ASSERT_TRUE(chunk->parameters().Update(k, engine.scalars()).ok());
+    ASSERT_TRUE(chunk->parameters().updates().Update(k, engine.scalars()).ok());
   }
   EXPECT_EQ(ValuesOf(chunk->arena()), ValuesOf(behind->arena()));
   EXPECT_EQ(log.text().size(), other_log.text().size())
@@ -133,7 +133,7 @@ TEST(ChunkTest, TwoChunksEqualOneToTheBit) {
   ParameterValues both;
   for (Chunk* chunk : {head.get(), tail.get()}) {
     for (int k = 0; k < chunk->arena().num_buckets(); ++k) {
-      ASSERT_TRUE(chunk->parameters().Update(k, two.scalars()).ok());
+      ASSERT_TRUE(chunk->parameters().updates().Update(k, two.scalars()).ok());
     }
     both.merge(ValuesOf(chunk->arena()));
   }

@@ -94,7 +94,7 @@ void TrainStep(const EngineFixture& fixture, Chunk& chunk, std::int64_t step,
   fixture.SetScalars(chunk, step, count);
   for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
     const absl::Status updated =
-        chunk.parameters().Update(k, fixture.scalars());
+        chunk.parameters().updates().Update(k, fixture.scalars());
     ASSERT_TRUE(updated.ok()) << updated;
   }
 }

@@ -34,7 +34,7 @@ class EngineFixture {
   const pipeline::Plan& plan() const { return plan_; }
 
   std::unique_ptr<Chunk> MakeChunk(int stage, Chunk::Listener* listener) const;
-  // The scalars that updates read (ChunkParameters::Update).
+  // The scalars that updates read (BucketUpdates::Update).
   const nn::Tensor& scalars() const { return scalars_; }
   // Sets them to those of this step.
   void SetScalars(const Chunk& chunk, std::int64_t step,

@@ -227,7 +227,8 @@ TEST(LoopEngineTest, ARankWithoutPeersUpdatesByRows) {
         Backward(rank, job.Batches(rank.rank(), step)[0]);
         const ChunkParameters& parameters = engine.parameters();
         for (int k = 0; k < parameters.num_buckets(); ++k) {
-          if (rank.rank() == 0) updated += parameters.IsUpdated(k) ? 1 : 0;
+          if (rank.rank() == 0)
+            updated += parameters.updates().IsUpdated(k) ? 1 : 0;
         }
         ASSERT_TRUE(engine.Step().ok());
       }

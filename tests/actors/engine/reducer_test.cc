@@ -175,9 +175,10 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
       Chunk& chunk = *chunks[rank];
       for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
         ChunkParameters& parameters = chunk.parameters();
-        ASSERT_EQ(reducer.Start(k, GroupId::kDp, parameters.ReduceUpdate(k),
-                                comm::Event()),
-                  absl::StatusOr<bool>(true));
+        ASSERT_EQ(
+            reducer.Start(k, GroupId::kDp, parameters.updates().ReduceUpdate(k),
+                          comm::Event()),
+            absl::StatusOr<bool>(true));
         parameters.ReleaseGrads(k);
       }
     });

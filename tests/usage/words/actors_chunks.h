@@ -43,6 +43,25 @@ extern const std::set<std::string> copies;
 extern nn::Module* module;
 }  // namespace arena_layout_h
 
+namespace bucket_arenas_h {
+extern const ArenaLayout layout;
+extern const BucketArenas::Options options;
+extern const comm::ReduceOp op;
+}  // namespace bucket_arenas_h
+
+namespace bucket_reductions_h {
+extern const BucketReductions::Options options;
+extern const BucketArenas& arenas;
+}  // namespace bucket_reductions_h
+
+namespace bucket_updates_h {
+extern const BucketUpdates::Options options;
+extern BucketArenas& arenas;
+extern const BucketUpdates::MakeOptimizerFn make_optimizer;
+extern const std::vector<nn::Parameter*> unused;
+extern const bool optimizer_needs_all_buckets;
+}  // namespace bucket_updates_h
+
 namespace bucket_update_h {
 extern const std::shared_ptr<nn::Kernels> kernels;
 extern const std::shared_ptr<nn::Optimizer> optimizer;

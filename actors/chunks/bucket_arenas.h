@@ -1,0 +1,117 @@
+// Memory of a chunk's parameters and gradients: an arena for each dtype
+// (nn/arena/parameter_arena.h), with the buckets of the plan by their numbers
+// there. Optimizers add their states to the arenas.
+//
+//   TROUPE_ASSIGN_OR_RETURN(auto arenas,
+//                           BucketArenas::Create(layout, options));
+//   arenas->BeginStep();
+//   TROUPE_RETURN_IF_ERROR(arenas->HoldGrads(k));    // before their backward
+//   comm->RunInline(comm::AllReduce(op, arenas->Grads(k)), timeout);
+//   arenas->ReleaseGrads(k);
+//
+// Every trained parameter is in one bucket, and every bucket in one arena. The
+// padding between parameters is zero.
+//
+// Errors: those of nn::ParameterArena. Threads: one at a time.
+
+#ifndef ACTORS_CHUNKS_BUCKET_ARENAS_H_
+#define ACTORS_CHUNKS_BUCKET_ARENAS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/chunks/arena_layout.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/autograd/parameter.h"
+#include "nn/kernels/kernels.h"
+#include "nn/tensor/dtype.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::actors {
+
+class BucketArenas {
+ public:
+  using Place = ArenaLayout::Place;
+
+  struct Options {
+    nn::Kernels* kernels = nullptr;  // outlives the arenas
+    std::uint64_t seed = 0;          // seed of initial values
+    int replicas = 1;                // a bucket has a part for each, padded
+    int threads = 1;                 // number of those that fill parameters
+    std::optional<nn::DType> grad_dtype;  // unset: that of the parameters
+    // Allocator of gradients, which outlives the arenas; null: that of the
+    // parameters.
+    nn::Allocator* grad_allocator = nullptr;
+    // Whether all gradients of an arena with several buckets have memory all
+    // the time (nn::ParameterArena::Options).
+    bool keep_grads = true;
+    bool grads_ahead = true;
+  };
+
+  // Gives the parameters of the layout memory, and initial values. A frozen one
+  // no longer requires a gradient.
+  static absl::StatusOr<std::unique_ptr<BucketArenas>> Create(
+      const ArenaLayout& layout, const Options& options);
+
+  int num_buckets() const { return static_cast<int>(places_.size()); }
+  // Returns the bucket of a parameter; nn::kNoBucket if it is frozen.
+  int BucketOf(const nn::Parameter& parameter) const {
+    return bucket_of_[parameter.index];
+  }
+  // Returns whether the parameter is one of these, and trained.
+  bool Has(const nn::Parameter& parameter) const;
+
+  // The arenas are in the order of the dtypes' first buckets. A model of one
+  // dtype has one.
+  int num_arenas() const { return static_cast<int>(arenas_.size()); }
+  const nn::ParameterArena& arena(int i) const { return *arenas_[i]; }
+  const std::shared_ptr<nn::ParameterArena>& handle(int i) const {
+    return arenas_[i];
+  }
+  // Returns the arena of a bucket, and the bucket's number in it.
+  const Place& PlaceOf(int bucket) const { return places_[bucket]; }
+  nn::ParameterArena& ArenaOf(int bucket) const {
+    return *arenas_[places_[bucket].arena];
+  }
+
+  // These do the same as the nn::ParameterArena methods of their names.
+  void BeginStep();
+  absl::Status HoldGrads(int bucket) {
+    return ArenaOf(bucket).HoldGrads(places_[bucket].k);
+  }
+  void ReleaseGrads(int bucket) {
+    ArenaOf(bucket).ReleaseGrads(places_[bucket].k);
+  }
+  absl::Status ZeroUnwritten(int bucket) {
+    return ArenaOf(bucket).ZeroUnwritten(places_[bucket].k);
+  }
+
+  // Returns the gradients of a bucket, flat, with padding. They need memory
+  // (HoldGrads()).
+  nn::Tensor Grads(int bucket) const {
+    return ArenaOf(bucket).BucketGrads(places_[bucket].k);
+  }
+  // Returns the same without the padding at the bucket's end, which depends on
+  // the stage.
+  nn::Tensor UnpaddedGrads(int bucket) const;
+  // Returns the bucket's parameters and optimizer states, flat.
+  std::vector<nn::Tensor> StateOf(int bucket) const;
+
+ private:
+  BucketArenas() = default;
+  // Adds the parameters of one dtype.
+  absl::Status Add(const ArenaLayout::Arena& layout, const Options& options);
+
+  std::vector<std::shared_ptr<nn::ParameterArena>> arenas_;
+  std::vector<Place> places_;  // indexed by bucket of the plan
+  // Bucket of each parameter, indexed by Parameter::index; kNoBucket: frozen.
+  std::vector<int> bucket_of_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHUNKS_BUCKET_ARENAS_H_
