@@ -1,15 +1,14 @@
 #include "actors/chunks/chunk.h"
 
 #include <algorithm>
-#include <exception>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/chunks/user_loss.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "nn/kernels/device_queues.h"
-#include "nn/ops/loss.h"
 #include "pipeline/partition.h"
 
 namespace troupe::actors {
@@ -172,18 +171,7 @@ absl::Status Chunk::AddSkips(nn::Context& ctx, nn::TensorList& outputs) const {
 nn::Tensor Chunk::Loss(nn::Context& ctx, int m, nn::Tensor output) {
   const absl::StatusOr<nn::Tensor> target = batches_.Targets(m);
   if (!target.ok()) return ctx.Fail(target.status());
-  nn::Tensor stats;
-  try {
-    stats = setup_.spec->loss(ctx, std::move(output), *target);
-  } catch (const std::exception&) {
-    return ctx.FailThrown();
-  }
-  if (!ctx.ok() || (nn::ops::IsLoss(stats) && !stats.is_meta())) return stats;
-  return ctx.Fail(absl::InvalidArgumentError(
-      absl::StrCat("the loss function returned ",
-                   stats.defined() ? stats.ToString() : "an undefined tensor",
-                   ", not the statistics of a loss; return those of "
-                   "nn/ops/loss.h")));
+  return LossOf(ctx, *setup_.spec, std::move(output), *target);
 }
 
 absl::Status Chunk::InStep(int m, const absl::Status& status) const {
@@ -213,6 +201,12 @@ absl::Status Chunk::RunForward(int m) {
   }
   ctx.set_collectives(setup_.axes);
   if (train && setup_.gated) ctx.set_gate(&*ledger_);
+  if (HasOwnStep(*setup_.spec, kind_)) {
+    TROUPE_ASSIGN_OR_RETURN(const data::Batch batch, batches_.Whole(m));
+    micro.outputs = {LossByStep(ctx, *setup_.spec, *module_, batch)};
+    TROUPE_RETURN_IF_ERROR(ctx.status());
+    return AddSkips(ctx, micro.outputs);
+  }
   TROUPE_ASSIGN_OR_RETURN(const nn::TensorList inputs, Inputs(ctx, m));
   micro.outputs = RunModule(ctx, inputs);
   const bool has_loss = last_ && kind_ != StepKind::kPredict;

@@ -57,8 +57,9 @@ absl::Status CheckEvaluations(const JobSpec& spec) {
 }
 
 absl::Status CheckSpec(const JobSpec& spec) {
+  const bool has_loss = spec.loss || spec.training_step;
   const char* missing = !spec.model       ? "model"
-                        : !spec.loss      ? "loss"
+                        : !has_loss       ? "loss"
                         : !spec.optimizer ? "optimizer"
                         : !spec.train     ? "train"
                                           : nullptr;

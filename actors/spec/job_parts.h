@@ -1,5 +1,6 @@
-// The parts of a JobSpec by concern: numbers, devices, loading, evaluation,
-// watching. JobSpec derives from them, so that their fields are its own:
+// The parts of a JobSpec by concern: loss, numbers, devices, loading,
+// evaluation, watching. JobSpec derives from them, so that their fields are its
+// own:
 //
 //   spec.eval_every = 100;
 //   const EvaluationOptions& evaluation = spec;
@@ -19,6 +20,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "actors/spec/job_fields.h"
+#include "actors/spec/training_step.h"
 #include "actors/tracing/trace.h"
 #include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/kernels.h"
@@ -43,6 +46,21 @@ struct OpenDType {
   // Returns the seconds that a step of `spec` takes, as MeasureStepSeconds()
   // does. Null: the first candidate is taken.
   std::function<absl::StatusOr<double>(const JobSpec& spec)> measure;
+};
+
+// The loss that a job minimises, and the targets that its reports count.
+struct ObjectiveOptions {
+  static constexpr char kFieldsOf[] = "JobSpec";  // base/field_error.h
+
+  // Loss of what the model gives for the inputs of a batch.
+  JobLoss loss;
+  // Set: training calls it in place of model and `loss`, and so do evaluations
+  // if there is no `loss`. For models that are whole, not in stages.
+  JobTrainingStep training_step;
+  // Returns the number of targets of a batch that the loss counts, for the
+  // reports of evaluations; called in the rank's thread. Null: the count of the
+  // loss, which with class weights is a sum of weights (nn/ops/loss.h).
+  std::function<std::int64_t(const nn::Tensor& targets)> count_targets;
 };
 
 // Dtypes and scales of a job's numbers.

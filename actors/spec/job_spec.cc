@@ -104,6 +104,24 @@ absl::Status CheckHook(const JobSpec& spec) {
       " are both set, and each says how gradients are reduced; remove one"));
 }
 
+// Refuses a training step that would need all stages of a pipeline.
+absl::Status CheckTrainingStep(const JobSpec& spec) {
+  const pipeline::PlanOptions& plan = spec.plan;
+  if (!spec.training_step ||
+      (plan.mesh.pp() == 1 && plan.virtual_stages == 1 && plan.cuts.empty())) {
+    return absl::OkStatus();
+  }
+  const std::string axis = pipeline::AxisFieldName("pp");
+  return base::WithFields(
+      absl::InvalidArgumentError(absl::StrCat(
+          base::FieldName<&JobSpec::training_step>(),
+          " is set, which calls a whole model, but ", axis, " = ",
+          plan.mesh.pp(),
+          " ranks hold parts of it; give a pipeline a loss in its place: ",
+          base::FieldName<&JobSpec::loss>())),
+      {base::FieldName<&JobSpec::training_step>(), axis});
+}
+
 absl::Status CheckLimits(const JobSpec& spec) {
   using Saving = CheckpointOptions;
   using Buckets = pipeline::BucketOptions;
@@ -141,6 +159,7 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckLossScale(spec));
   TROUPE_RETURN_IF_ERROR(spec.optimizer.status());
   TROUPE_RETURN_IF_ERROR(CheckHook(spec));
+  TROUPE_RETURN_IF_ERROR(CheckTrainingStep(spec));
   if (spec.steps > 0 && spec.epochs > 0) {
     return base::FieldError<&JobSpec::epochs, &JobSpec::steps>(absl::StrCat(
         base::FieldName<&JobSpec::steps>(), " and ",
@@ -176,8 +195,11 @@ absl::StatusOr<pipeline::Plan> MakeJobPlan(
   all.hook = spec.hook.name;
   // One replica has nothing to reduce.
   all.reductions.rounds = options.mesh.dp() > 1 ? spec.hook.rounds : 1;
-  return pipeline::MakePlan(all, spec.model, sample.input_shape, input,
-                            spec.device);
+  nn::ModelFactory model = spec.model;
+  if (spec.training_step) {
+    model = ModelOfStep(model, spec.training_step, sample, spec.dtype);
+  }
+  return pipeline::MakePlan(all, model, sample.input_shape, input, spec.device);
 }
 
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(

@@ -11,7 +11,8 @@
 //   spec.steps = 1000;
 //
 // The fields are in parts by concern: see also job_fields.h, job_parts.h and
-// checkpoint_options.h.
+// checkpoint_options.h; training_step.h for a step of one's own in place of the
+// loss.
 
 #ifndef ACTORS_SPEC_JOB_SPEC_H_
 #define ACTORS_SPEC_JOB_SPEC_H_
@@ -66,7 +67,8 @@ struct OpenPipeline {
   bool chooses_schedule = false;
 };
 
-struct JobSpec : NumberOptions,
+struct JobSpec : ObjectiveOptions,
+                 NumberOptions,
                  DeviceOptions,
                  LoadingOptions,
                  DescribedSettings,
@@ -76,11 +78,6 @@ struct JobSpec : NumberOptions,
   // once; and before, to make the plan, in the caller of Job::Start().
   JobModel model;
   InitOptions init;
-  JobLoss loss;
-  // Returns the number of targets of a batch that the loss counts, for the
-  // reports of evaluations; called in the rank's thread. Null: the count of the
-  // loss, which with class weights is a sum of weights (nn/ops/loss.h).
-  std::function<std::int64_t(const nn::Tensor& targets)> count_targets;
   // Makes a rank's optimizer, or its options, from which each rank makes one.
   JobOptimizer optimizer;
 

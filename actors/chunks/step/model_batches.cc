@@ -19,4 +19,11 @@ absl::StatusOr<nn::Tensor> ModelBatches::Convert(const nn::Tensor& loaded,
   return here;
 }
 
+absl::StatusOr<data::Batch> ModelBatches::Whole(int micro_batch) {
+  data::Batch batch = batches_[micro_batch];
+  TROUPE_ASSIGN_OR_RETURN(batch.inputs, Inputs(micro_batch));
+  TROUPE_ASSIGN_OR_RETURN(batch.targets, Targets(micro_batch));
+  return batch;
+}
+
 }  // namespace troupe::actors

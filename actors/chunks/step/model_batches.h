@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "actors/chunks/step/staged_copy.h"
 #include "actors/chunks/step/step_types.h"
+#include "data/batch.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/dtype.h"
 #include "nn/tensor/tensor.h"
@@ -41,6 +42,8 @@ class ModelBatches {
     return batches_[micro_batch].position;
   }
 
+  // Returns a batch with both.
+  absl::StatusOr<data::Batch> Whole(int micro_batch);
   absl::StatusOr<nn::Tensor> Inputs(int micro_batch) {
     return Convert(batches_[micro_batch].inputs, inputs_);
   }

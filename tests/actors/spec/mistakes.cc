@@ -62,6 +62,12 @@ void ALossOfAnotherType(JobSpec& spec) {
   spec.loss = [](nn::Context&, nn::Tensor, const nn::Tensor&) { return 0.5; };
 }
 
+// Says: a training step is a function of context, model and batch that returns
+// the loss:
+void ATrainingStepOfOutputAndTarget(JobSpec& spec) {
+  spec.training_step = nn::ops::MeanSquaredError;
+}
+
 // Says: take the model out of it: spec.model = [] { return
 // nn::MakeLeNet({28, 28, 1}, 10, {}).value(); };
 void AFunctionOfAStatusOr(JobSpec& spec) {

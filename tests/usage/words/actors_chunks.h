@@ -184,6 +184,14 @@ extern const base::Event done;
 void Update(const nn::Tensor& scalars);
 }  // namespace update_scalars_h
 
+namespace user_loss_h {
+extern nn::Context& ctx;
+extern const std::unique_ptr<nn::Module> module;
+extern ModelBatches batches;
+extern const nn::Tensor x;
+extern nn::Tensor stats;
+}  // namespace user_loss_h
+
 namespace use_marks_h {
 extern ChunkParameters parameters;
 extern nn::Kernels& kernels;
