@@ -36,6 +36,7 @@
 #include "troupe/internal/loop_rule.h"
 #include "troupe/internal/master_values.h"
 #include "troupe/internal/started_collectives.h"
+#include "troupe/internal/trainer_placement.h"
 #include "troupe/loader.h"
 #include "troupe/optimizer.h"
 #include "troupe/plateau.h"
@@ -45,6 +46,7 @@
 #include "troupe/program.h"
 #include "troupe/simulate.h"
 #include "troupe/state.h"
+#include "troupe/trainer.h"
 #include "troupe/work.h"
 
 namespace troupe::usage {
@@ -96,6 +98,29 @@ extern Rank& rank;
 extern DataLoader& loader;
 extern const Var x, y;
 }  // namespace ddp_h
+
+namespace option_error_h {
+extern const TrainerOptions options;
+}
+
+namespace trainer_h {
+extern const data::DatasetPtr train, val;
+}  // namespace trainer_h
+
+namespace trainer_job_h {
+extern const TrainerOptions options;
+extern const Task task;
+extern const data::DatasetPtr train, val;
+}  // namespace trainer_job_h
+
+namespace trainer_options_h {
+extern const data::DatasetPtr train, val;
+}  // namespace trainer_options_h
+
+namespace trainer_placement_h {
+extern const TrainerOptions options;
+extern actors::JobSpec spec;
+}  // namespace trainer_placement_h
 
 namespace engine_h {
 struct Net : nn::Net {

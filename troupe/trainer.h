@@ -1,0 +1,116 @@
+// PyTorch Lightning's Trainer: trains a task as options say, on the actors of a
+// job, so that pipelines, evaluations, checkpoints and equal bits on any number
+// of ranks come with it.
+//
+//   Task task;
+//   task.model = [] { return nn::MakeMlp({784, 512, 10}, {}); };
+//   task.loss = nn::ops::CrossEntropyLoss();
+//   task.optimizer = nn::AdamOptions{/*lr=*/1e-3};
+//   TrainerOptions options;
+//   options.devices = 2;
+//   options.max_epochs = 10;
+//   options.callbacks = {std::make_shared<EarlyStopping>("val_loss"),
+//                        std::make_shared<ModelCheckpoint>()};
+//   Trainer trainer(options);
+//   absl::Status status =
+//       trainer.Fit(task, {train, /*batch_size=*/32, /*shuffle=*/true}, {val});
+//   trainer.callback_metrics().at("val_loss");
+//
+// As in any job, an epoch's last batch is left out if it is not whole, and
+// losses are means over all counted targets of a step, also of its accumulated
+// batches.
+//
+// Errors: kInvalidArgument names the option; those of actors/job.h, and of
+// callbacks. Threads: Fit() from one; it returns when the job has ended. Stop()
+// from any. The rest from that thread, and in callbacks.
+// Source of names: PyTorch Lightning 2.5, lightning.pytorch.Trainer.
+
+#ifndef TROUPE_TRAINER_H_
+#define TROUPE_TRAINER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "actors/job.h"
+#include "actors/setup/job_report.h"
+#include "actors/spec/job_spec.h"
+#include "troupe/program.h"
+#include "troupe/trainer_callbacks.h"
+#include "troupe/trainer_options.h"
+
+namespace troupe {
+
+class Trainer {
+ public:
+  explicit Trainer(const TrainerOptions& options = {}) : options_(options) {}
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  // Trains from the beginning, or from TrainerOptions::ckpt_path. `val` without
+  // a dataset: nothing is evaluated.
+  absl::Status Fit(const Task& task, const FitData& train,
+                   const FitData& val = {});
+
+  // Runs a job to its end, as actors::RunJob() or a simulation does.
+  using Runner = std::function<absl::StatusOr<actors::JobResult>(
+      const actors::JobSpec& spec, actors::JobObserver* observer)>;
+  // Does the same with all ranks where `run` has them. Stop() only makes
+  // should_stop() true.
+  absl::Status FitBy(const Runner& run, const Task& task, const FitData& train,
+                     const FitData& val = {});
+
+  // Ends the run after the steps that ranks are granted already, about 50 ms of
+  // them or one; callbacks see these, too.
+  void Stop();
+  bool should_stop() const;
+
+  // Adds a number to callback_metrics(), and to the lines of steps.
+  void Log(const std::string& name, double value) { metrics_[name] = value; }
+  // The newest numbers: "train_loss", "train_accuracy" (of classes),
+  // "val_loss", "val_accuracy", and those of Log().
+  const std::map<std::string, double>& callback_metrics() const {
+    return metrics_;
+  }
+  std::int64_t global_step() const { return global_step_; }  // updates
+  // Number of the epoch of the last step, from 0.
+  std::int64_t current_epoch() const { return epoch_; }
+
+  const TrainerOptions& options() const { return options_; }
+  // Valid from OnFitStart() on.
+  const actors::JobInfo& info() const { return info_; }
+  const actors::JobResult& result() const { return result_; }
+
+ private:
+  class Observer;
+
+  absl::StatusOr<actors::JobSpec> SetUp(const Task& task, const FitData& train,
+                                        const FitData& val);
+  absl::StatusOr<actors::JobResult> RunHere(const actors::JobSpec& spec,
+                                            actors::JobObserver* observer);
+  void OnStep(const StepReport& step);
+  void OnEvaluation(const EvaluationReport& evaluation);
+  // Writes a line with all metrics of evaluations, or all others.
+  void LogLine(bool of_evaluation) const;
+
+  const TrainerOptions options_;
+  actors::JobInfo info_;
+  actors::JobResult result_;
+  std::map<std::string, double> metrics_;
+  std::int64_t global_step_ = 0;
+  std::int64_t epoch_ = 0;
+  bool is_classification_ = false;
+  mutable absl::Mutex mutex_;
+  // The job under way; null: there is none.
+  actors::Job* job_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_TRAINER_H_
