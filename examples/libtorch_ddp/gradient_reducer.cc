@@ -103,9 +103,8 @@ GradientReducer::~GradientReducer() {
   for (const Slot& slot : slots_) {
     torch::autograd::impl::set_post_acc_grad_hooks(slot.parameter, nullptr);
     // The bucket's memory ends here.
-    if (slot.parameter.grad().is_alias_of(slot.place)) {
-      slot.parameter.mutable_grad() = at::Tensor();
-    }
+    at::Tensor& grad = slot.parameter.mutable_grad();
+    if (grad.defined() && grad.is_alias_of(slot.place)) grad = at::Tensor();
   }
   if (in_backward_) {
     group_->Abort(absl::CancelledError(
@@ -141,18 +140,22 @@ void GradientReducer::GradientReady(std::size_t index) {
         [this] { Finish(); });
   }
   Slot& slot = slots_[index];
-  const at::NoGradGuard no_grad;
-  at::Tensor& grad = slot.parameter.mutable_grad();
-  // After zero_grad() libtorch makes a new gradient; otherwise it adds to the
-  // one in the bucket.
-  if (!grad.is_alias_of(slot.place)) {
-    slot.place.copy_(grad);
-    grad = slot.place;
-  }
+  MoveGradient(slot);
   slot.ready = true;
   troupe::actors::Note(trace_, EventOf(TraceKind::kGradientComplete,
                                        TracePhase::kInstant, slot.name, -1));
   if (--buckets_[slot.bucket].missing == 0) Launch();
+}
+
+void GradientReducer::MoveGradient(Slot& slot) {
+  const at::NoGradGuard no_grad;
+  at::Tensor& grad = slot.parameter.mutable_grad();
+  if (!grad.defined()) {
+    slot.place.zero_();
+  } else if (!grad.is_alias_of(slot.place)) {
+    slot.place.copy_(grad);
+  }
+  grad = slot.place;
 }
 
 void GradientReducer::Launch() {
@@ -185,8 +188,7 @@ void GradientReducer::Finish() {
   Note(troupe::pipeline::ActionKind::kBackward, TracePhase::kEnd);
   for (Slot& slot : slots_) {
     if (!slot.ready) {
-      slot.place.zero_();
-      slot.parameter.mutable_grad() = slot.place;
+      MoveGradient(slot);
       --buckets_[slot.bucket].missing;
     }
     slot.ready = false;

@@ -13,8 +13,8 @@
 // backward waits for the last bucket.
 //
 // Buckets are filled in reverse order of the parameters and reduced in one
-// order on all ranks. A parameter that gets no gradient in a backward counts as
-// zeros.
+// order on all ranks. A parameter that gets no gradient in a backward takes
+// part with the one that it has, or with zeros.
 //
 // Memory: the parameters' size, for the buckets; libtorch's own gradients are
 // freed one by one.
@@ -85,6 +85,10 @@ class GradientReducer {
   void AddBucket(const std::vector<int>& slots);
   // Called by a parameter's hook.
   void GradientReady(std::size_t slot);
+  // Makes the slot's place in its bucket the parameter's grad(), with the same
+  // elements; zeros if there is none. After zero_grad() libtorch makes a new
+  // tensor for the gradient; otherwise it adds to the one in the bucket.
+  static void MoveGradient(Slot& slot);
   // Starts the reductions of buckets that are complete, in order.
   void Launch();
   // Called at the end of a backward: completes it.

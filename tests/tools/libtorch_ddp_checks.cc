@@ -39,21 +39,23 @@ void ChecksMeans(troupe::Rank& rank) {
   Expect(reducer.buckets() == 2, "two buckets of 100 bytes or a parameter");
 
   const double mine = rank.number() + 1;
-  const auto backward = [&] {
+  const auto backward = [&](bool all) {
     at::Tensor loss = (mine * used).sum() + frozen.sum();
-    if (rank.number() == 0) loss = loss + 4 * first.sum();
+    if (all && rank.number() == 0) loss = loss + 4 * first.sum();
     loss.backward();
   };
-  backward();
+  backward(/*all=*/true);
   Expect(IsFilledWith(used.grad(), 1.5), "the mean of 1 and 2 is 1.5");
   Expect(IsFilledWith(first.grad(), 2), "rank 1 counts as zeros");
   Expect(!frozen.grad().defined(), "a frozen parameter has no gradient");
-  backward();
+  backward(/*all=*/false);
   Expect(IsFilledWith(used.grad(), 3), "gradients add up");
+  Expect(IsFilledWith(first.grad(), 2), "an unused one keeps its gradient");
   used.mutable_grad() = at::Tensor();  // zero_grad()
   first.mutable_grad() = at::Tensor();
-  backward();
+  backward(/*all=*/true);
   Expect(IsFilledWith(used.grad(), 1.5), "zero_grad() begins anew");
+  used.mutable_grad() = at::Tensor();  // The reducer ends without it.
 }
 
 void ChecksRefusal(troupe::Rank& rank) {
