@@ -3,8 +3,11 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "nn/ops/compare.h"
 #include "nn/ops/dropout.h"
 #include "nn/ops/linear.h"
+#include "nn/ops/reshape.h"
+#include "nn/ops/where.h"
 
 namespace troupe::nn {
 namespace {
@@ -50,6 +53,15 @@ Tensor FailHeads(Context& ctx, std::int64_t width, std::int64_t heads) {
                    " heads; choose a number that divides it")));
 }
 
+// Returns a mask [N heads, T, S] as [N, heads, T, S], and others as they are.
+Tensor ByHead(Context& ctx, const Tensor& mask, std::int64_t heads) {
+  if (!mask.defined() || mask.shape().rank() != 3 || mask.dim(0) % heads != 0) {
+    return mask;
+  }
+  return ops::Reshape(ctx, mask,
+                      {mask.dim(0) / heads, heads, mask.dim(1), mask.dim(2)});
+}
+
 }  // namespace
 
 MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads,
@@ -70,6 +82,21 @@ MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads,
   ZeroBias(out_proj_);
 }
 
+Tensor MultiheadAttention::CallMasked(Context& ctx, absl::Span<const Tensor> xs,
+                                      const Masks& masks) {
+  TensorList all(xs.begin(), xs.end());
+  // A wrong number of tensors is left to ForwardMany().
+  if (!xs.empty() && xs.size() <= 3) {
+    while (all.size() < 3) all.push_back(Tensor(all.back()));
+    for (const Tensor& mask :
+         {masks.key_padding_mask, masks.attn_mask, masks.attn_bias}) {
+      all.push_back(mask);
+    }
+  }
+  const TensorList ys = CallMany(ctx, all);
+  return ys.empty() ? Tensor() : ys[0];
+}
+
 TensorList MultiheadAttention::ForwardMany(Context& ctx,
                                            absl::Span<const Tensor> xs) {
   if (HeadWidth(width_, attention_.heads) == 0) {
@@ -82,7 +109,9 @@ TensorList MultiheadAttention::ForwardMany(Context& ctx,
   } else if (xs.size() == 2) {
     y = Cross(ctx, xs[0], xs[1]);
   } else if (xs.size() == 3) {
-    y = Apart(ctx, xs);
+    y = Apart(ctx, xs, {});
+  } else if (xs.size() == 6) {
+    y = Apart(ctx, xs.subspan(0, 3), MaskOf(ctx, {xs[3], xs[4], xs[5]}));
   } else {
     ctx.Fail(absl::InvalidArgumentError(absl::StrCat(
         "attention takes {x}, {query, memory} or {query, key, value}, got ",
@@ -110,16 +139,33 @@ Tensor MultiheadAttention::Cross(Context& ctx, const Tensor& query,
                               Turn(ctx, kv, attention_.heads), attention_);
 }
 
-Tensor MultiheadAttention::Apart(Context& ctx, absl::Span<const Tensor> xs) {
+Tensor MultiheadAttention::Apart(Context& ctx, absl::Span<const Tensor> xs,
+                                 const ops::AttentionMask& mask) {
   const Tensor w = ctx.Use(in_weight_);
   const Tensor b = in_bias_ ? ctx.Use(*in_bias_) : Tensor();
   Tensor parts[3];
   for (int i = 0; i < 3; ++i) {
     parts[i] = ops::LinearRows(ctx, xs[i], w, b, i * width_, (i + 1) * width_);
   }
-  return ops::ScaledDotProductAttention(
-      ctx, Turn(ctx, parts[0], attention_.heads),
-      Turn(ctx, parts[1], attention_.heads), parts[2], attention_);
+  return ops::MaskedAttention(ctx, Turn(ctx, parts[0], attention_.heads),
+                              Turn(ctx, parts[1], attention_.heads), parts[2],
+                              mask, attention_);
+}
+
+ops::AttentionMask MultiheadAttention::MaskOf(Context& ctx,
+                                              const Masks& masks) const {
+  ops::AttentionMask seen;
+  if (masks.key_padding_mask.defined()) {
+    seen.mask = ops::KeyPaddingMask(ctx, masks.key_padding_mask);
+  }
+  if (masks.attn_mask.defined()) {
+    const Tensor visible =
+        ops::Equal(ctx, ByHead(ctx, masks.attn_mask, attention_.heads), 0);
+    seen.mask = seen.mask.defined() ? ops::Where(ctx, visible, seen.mask, 0.0)
+                                    : visible;
+  }
+  seen.bias = ByHead(ctx, masks.attn_bias, attention_.heads);
+  return seen;
 }
 
 Tensor MultiheadAttention::Turn(Context& ctx, const Tensor& x,

@@ -3,12 +3,16 @@
 //   MultiheadAttention attention(/*width=*/512, /*heads=*/8);
 //   Tensor y = attention(ctx, x);                   // self, [N, T, 512]
 //   TensorList z = attention.CallMany(ctx, {x, memory});       // cross
+//   MultiheadAttention::Masks masks;
+//   masks.key_padding_mask = padding;               // [N, S]
+//   Tensor u = attention.CallMasked(ctx, {x, memory}, masks);
 //
 //   CausalSelfAttention block(/*width=*/768, /*heads=*/12);    // GPT-2's
 //   Tensor w = block(ctx, x);
 //
-// The memory kept for backward grows with T, not with T^2 (nn/ops/attention.h).
-// One dtype. Errors are those of the ops, with the module's path.
+// The memory kept for backward grows with T, not with T^2 (nn/ops/attention.h);
+// under masks it grows with T^2 (nn/ops/masked_attention.h). One dtype.
+// Errors are those of the ops, with the module's path.
 
 #ifndef NN_MODULES_ATTENTION_H_
 #define NN_MODULES_ATTENTION_H_
@@ -19,6 +23,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/module.h"
 #include "nn/ops/attention.h"
+#include "nn/ops/masked_attention.h"
 #include "nn/ops/rotary.h"
 
 namespace troupe::nn {
@@ -55,12 +60,37 @@ class MultiheadAttention : public Module {
   MultiheadAttention(std::int64_t width, std::int64_t heads,
                      const Options& options);
 
+  // Masks of one call, with the names and meanings of PyTorch's arguments. Each
+  // may be undefined.
+  struct Masks {
+    // [N, S]: hides the keys whose element is not 0.
+    Tensor key_padding_mask;
+    // PyTorch's attn_mask of booleans: hides a key from a query where its
+    // element is not 0. [T, S]; [N heads, T, S], whose rows are those of the
+    // heads of one sample after another; or of rank 4, broadcast to
+    // [N, heads, T, S].
+    Tensor attn_mask;
+    // PyTorch's attn_mask of floating numbers: added to the scores; minus
+    // infinity hides a key. The same shapes, of the module's dtype; has a
+    // gradient.
+    Tensor attn_bias;
+  };
+  // Calls the module with masks: `xs` as above. Returns an undefined tensor
+  // after an error.
+  Tensor CallMasked(Context& ctx, absl::Span<const Tensor> xs,
+                    const Masks& masks);
+
+  // Takes the lists above, or what CallMasked() makes of them: query, key,
+  // value and the three masks, of which some may be undefined.
   TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
 
  private:
   Tensor Self(Context& ctx, const Tensor& x);
   Tensor Cross(Context& ctx, const Tensor& query, const Tensor& memory);
-  Tensor Apart(Context& ctx, absl::Span<const Tensor> xs);
+  Tensor Apart(Context& ctx, absl::Span<const Tensor> xs,
+               const ops::AttentionMask& mask);
+  // Returns the masks as the op takes them.
+  ops::AttentionMask MaskOf(Context& ctx, const Masks& masks) const;
   // Returns x with its first `heads` heads rotated, if the options say so.
   Tensor Turn(Context& ctx, const Tensor& x, std::int64_t heads);
 

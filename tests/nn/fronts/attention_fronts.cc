@@ -8,10 +8,12 @@
 
 #include "nn/ops/add.h"
 #include "nn/ops/attention.h"
+#include "nn/ops/compare.h"
 #include "nn/ops/embedding.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/masked_attention.h"
 #include "nn/ops/rotary.h"
+#include "nn/ops/where.h"
 #include "tests/nn/fronts/front_case.h"
 #include "tests/nn/testing/tensor_values.h"
 
@@ -156,6 +158,23 @@ Tensor Multihead(Context& ctx, const Tensor& query, const Tensor& memory,
                      w[3]);
 }
 
+// The same with a key_padding_mask and an attn_mask.
+Tensor MaskedMultihead(Context& ctx, const Tensors& v) {
+  ops::AttentionMask seen;
+  const Tensor hidden = Constant(ctx, {3, 5}, DType::kI64,
+                                 {0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 1});
+  const Tensor padding =
+      Constant(ctx, {2, 5}, DType::kI64, {0, 0, 0, 0, 1, 0, 0, 0, 1, 1});
+  seen.mask = ops::Where(ctx, ops::Equal(ctx, hidden, 0),
+                         ops::KeyPaddingMask(ctx, padding), 0.0);
+  const Tensor q = ops::LinearRows(ctx, v[0], v[2], v[3], 0, 4);
+  const Tensor key = ops::LinearRows(ctx, v[1], v[2], v[3], 4, 8);
+  const Tensor value = ops::LinearRows(ctx, v[1], v[2], v[3], 8, 12);
+  return ops::Linear(
+      ctx, ops::MaskedAttention(ctx, q, key, value, seen, Heads(2, 2, false)),
+      v[4], v[5]);
+}
+
 std::vector<FrontCase> MultiheadCases() {
   return {
       {"multihead_attention",
@@ -170,6 +189,10 @@ std::vector<FrontCase> MultiheadCases() {
        [](Context& ctx, const Tensors& v) {
          return Multihead(ctx, v[0], v[0], &v[1]);
        }},
+      {"multihead_attention_masked",
+       {{2, 3, 4}, {2, 5, 4}},
+       {{12, 4}, {12}, {4, 4}, {4}},
+       MaskedMultihead},
   };
 }
 

@@ -1,5 +1,6 @@
 #include "nn/modules/attention.h"
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +50,17 @@ class AttentionTest : public testing::Test {
     EXPECT_TRUE(ctx.ok()) << ctx.status();
     return ys.empty() ? Tensor() : ys[0];
   }
+  Tensor CallMasked(MultiheadAttention& module, absl::Span<const Tensor> xs,
+                    const MultiheadAttention::Masks& masks) {
+    Context ctx(*kernels_);
+    const Tensor y = module.CallMasked(ctx, xs, masks);
+    EXPECT_TRUE(ctx.ok()) << ctx.status();
+    return y;
+  }
+  Tensor Constant(const Shape& shape, DType dtype,
+                  const std::vector<double>& values) {
+    return MakeTensor(shape, dtype, values, kernels_->allocator());
+  }
   std::string ErrorOf(Module& module, const Shape& x) {
     ShapeRecord record;
     return std::string(
@@ -95,6 +107,91 @@ TEST_F(AttentionTest, OneTensorIsThreeEqualOnes) {
     EXPECT_TRUE(Near(ValuesOf(Call(attention, {x, x})), self, 1e-13));
     EXPECT_TRUE(Near(ValuesOf(Call(attention, {x, x, x})), self, 1e-13));
   }
+}
+
+TEST_F(AttentionTest, PaddedKeysCountForNothing) {
+  MultiheadAttention attention(8, 2, InF64());
+  Fill(attention);
+  const Tensor x = Draws("x", {2, 3, 8});
+  const Tensor memory = Draws("memory", {2, 5, 8});
+  MultiheadAttention::Masks masks;
+  masks.key_padding_mask =
+      Constant({2, 5}, DType::kI64, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1});
+  const Tensor y = CallMasked(attention, {x, memory}, masks);
+  const Tensor whole = Call(attention, {x.Slice(0, 1), memory.Slice(0, 1)});
+  const Tensor three = memory.FlatView(5 * 8, {1, 3, 8});
+  const Tensor part = Call(attention, {x.Slice(1, 2), three});
+  EXPECT_TRUE(Near(ValuesOf(y.Slice(0, 1)), ValuesOf(whole), 1e-13));
+  EXPECT_TRUE(Near(ValuesOf(y.Slice(1, 2)), ValuesOf(part), 1e-13));
+}
+
+// A mask, a bias, and a mask of each head hide what a causal module hides.
+TEST_F(AttentionTest, MasksHideKeysFromQueries) {
+  MultiheadAttention attention(8, 2, InF64());
+  Fill(attention);
+  MultiheadAttention::Options options = InF64();
+  options.causal = true;
+  MultiheadAttention causal(8, 2, options);
+  Fill(causal);
+  const Tensor x = Draws("x", {2, 3, 8});
+  const std::vector<double> want = ValuesOf(Call(causal, {x}));
+  EXPECT_FALSE(Near(ValuesOf(Call(attention, {x})), want, 1e-3));
+
+  const std::vector<double> future = {0, 1, 1, 0, 0, 1, 0, 0, 0};
+  MultiheadAttention::Masks masks;
+  masks.attn_mask = Constant({3, 3}, DType::kI64, future);
+  EXPECT_TRUE(Near(ValuesOf(CallMasked(attention, {x}, masks)), want, 1e-13));
+  std::vector<double> hidden;
+  for (double element : future) {
+    hidden.push_back(element == 0 ? 0
+                                  : -std::numeric_limits<double>::infinity());
+  }
+  MultiheadAttention::Masks added;
+  added.attn_bias = Constant({3, 3}, DType::kF64, hidden);
+  EXPECT_TRUE(Near(ValuesOf(CallMasked(attention, {x}, added)), want, 1e-13));
+
+  // Sample 0 alone is causal, in both heads.
+  std::vector<double> by_head(4 * 9, 0);
+  for (int i = 0; i < 18; ++i) by_head[i] = future[i % 9];
+  masks.attn_mask = Constant({4, 3, 3}, DType::kF32, by_head);
+  const Tensor mixed = CallMasked(attention, {x, x, x}, masks);
+  const Tensor open = Call(attention, {x});
+  EXPECT_TRUE(Near(ValuesOf(mixed.Slice(0, 1)),
+                   {want.begin(), want.begin() + 24}, 1e-13));
+  EXPECT_TRUE(
+      Near(ValuesOf(mixed.Slice(1, 2)), ValuesOf(open.Slice(1, 2)), 1e-13));
+
+  // A key is seen if both masks show it: the padded key 0 leaves query 0 of a
+  // causal sample without any, whose result is the bias of out_proj.
+  masks.attn_mask = Constant({3, 3}, DType::kI64, future);
+  masks.key_padding_mask = Constant({2, 3}, DType::kI64, {1, 0, 0, 0, 0, 0});
+  const Tensor both = CallMasked(attention, {x}, masks);
+  for (Parameter* p : attention.Parameters()) {
+    if (p->name != "out_proj.bias") continue;
+    EXPECT_TRUE(
+        Near(ValuesOf(both.FlatView(0, {8})), ValuesOf(p->value), 1e-15));
+  }
+  EXPECT_TRUE(
+      Near(ValuesOf(both.Slice(1, 2)), {want.begin() + 24, want.end()}, 1e-13));
+}
+
+TEST_F(AttentionTest, MasksMustFit) {
+  MultiheadAttention attention(8, 2, InF64());
+  Fill(attention);
+  const Tensor x = Draws("x", {2, 3, 8});
+  MultiheadAttention::Masks masks;
+  masks.attn_mask = Constant({3, 3, 3}, DType::kF64, std::vector<double>(27));
+  Context ctx(*kernels_);
+  EXPECT_FALSE(attention.CallMasked(ctx, {x}, masks).defined());
+  EXPECT_EQ(ctx.status().message(),
+            "attention takes a mask of floating numbers that broadcasts to "
+            "[N, Hq, T, S], [2, 2, 3, 3], got f64[3, 3, 3]; reshape it, or "
+            "compare it with 0");
+  Context none(*kernels_);
+  EXPECT_FALSE(attention.CallMasked(none, {}, {}).defined());
+  EXPECT_EQ(none.status().message(),
+            "attention takes {x}, {query, memory} or {query, key, value}, got "
+            "0 tensors");
 }
 
 TEST_F(AttentionTest, ACausalOneDoesNotLookAhead) {

@@ -50,7 +50,7 @@ extern const Tensor branch;
 }
 
 namespace attention_h {
-extern const Tensor memory;
+extern const Tensor memory, padding;
 }
 
 namespace net_h {

@@ -102,14 +102,23 @@ def rotary_part(x):
     return torch.cat([first, x[:, :, 1:]], dim=2).flatten(2)
 
 
-def multihead(query, memory, *weights):
+def multihead(query, memory, *weights, **masks):
     module = torch.nn.MultiheadAttention(4, 2, batch_first=True,
                                          dtype=query.dtype)
     names = ["in_proj_weight", "in_proj_bias", "out_proj.weight",
              "out_proj.bias"]
     return torch.func.functional_call(
         module, dict(zip(names, weights)), (query, memory, memory),
-        {"need_weights": False})[0]
+        {"need_weights": False, **masks})[0]
+
+
+def masked_multihead(query, memory, *weights):
+    hidden = torch.tensor(
+        [[0, 1, 0, 0, 0], [1, 0, 0, 0, 1], [0, 0, 1, 0, 1]], dtype=torch.bool)
+    padding = torch.tensor([[0, 0, 0, 0, 1], [0, 0, 0, 1, 1]],
+                           dtype=torch.bool)
+    return multihead(query, memory, *weights, key_padding_mask=padding,
+                     attn_mask=hidden)
 
 
 CASES = [
@@ -140,6 +149,8 @@ CASES = [
     ("multihead_attention_of_itself",
      [[2, 3, 4], [12, 4], [12], [4, 4], [4]],
      lambda x, *weights: multihead(x, x, *weights)),
+    ("multihead_attention_masked",
+     [[2, 3, 4], [2, 5, 4], [12, 4], [12], [4, 4], [4]], masked_multihead),
     ("rotary_halves", [[2, 3, 2, 6]], rotary),
     ("rotary_pairs", [[1, 4, 1, 6]],
      lambda x: rotary(x, first=7, interleaved=True)),
