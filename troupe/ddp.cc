@@ -112,7 +112,7 @@ void DistributedDataParallel::SetHook(CommHook hook) {
 }
 
 void DistributedDataParallel::StepInBackward(const Optimizer& optimizer) {
-  if (&optimizer.model().core() != &core()) {
+  if (&optimizer.model().optimizable() != &core()) {
     throw base::StatusError(absl::InvalidArgumentError(
         "StepInBackward() takes the optimizer of this DDP, and this one trains "
         "another model; pass the one that was made of the DDP"));

@@ -1,5 +1,7 @@
 #include "troupe/model.h"
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "base/event.h"
 #include "base/status_error.h"
@@ -9,9 +11,12 @@
 
 namespace troupe {
 
-Var Trainable::operator()(const Var& x) const { return core_->Forward(x); }
+Rank& Optimizable::rank() const { return optimizable_->rank(); }
 
-Rank& Trainable::rank() const { return core_->rank(); }
+Trainable::Trainable(std::shared_ptr<ModelCore> core)
+    : Optimizable(core), core_(std::move(core)) {}
+
+Var Trainable::operator()(const Var& x) const { return core_->Forward(x); }
 
 nn::Module& Trainable::module() const { return core_->module(); }
 

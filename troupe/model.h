@@ -44,7 +44,8 @@
 
 namespace troupe {
 
-class ModelCore;  // troupe/internal/model_core.h
+class ModelCore;        // troupe/internal/model_core.h
+class OptimizableCore;  // troupe/internal/optimizable_core.h
 
 // Whether a program in PyTorch's words gives an M where a model is needed.
 template <typename M>
@@ -54,26 +55,45 @@ inline constexpr bool kTakenForAModel<std::unique_ptr<M>> = true;
 template <>
 inline constexpr bool kTakenForAModel<std::vector<nn::Parameter*>> = true;
 
-// Something that an optimizer trains, and that Save() and Load() take
-// (troupe/state.h): a Model, or a DDP. Copies are the same one.
-class Trainable : public SavedModel {
+// Something that an optimizer trains: a Model, a DDP, or a PipelineParallel.
+// Copies are the same one.
+class Optimizable {
  public:
   // A module, or a list of parameters, in place of a model is a compile error
   // that says what to write.
   template <typename M, std::enable_if_t<kTakenForAModel<M>, int> = 0>
-  Trainable(const M&) {  // NOLINT: for DDP, optimizers and AverageGradients()
-    static_assert(std::is_base_of_v<Trainable, M>,
+  Optimizable(const M&) {  // NOLINT: for DDP, optimizers, AverageGradients()
+    static_assert(std::is_base_of_v<Optimizable, M>,
                   "give the model of a rank, which has memory: auto model = "
                   "rank.Make<MyNet>(); DDP ddp(model); Sgd sgd(ddp, "
                   "{/*lr=*/0.1});");
   }
+
+  Rank& rank() const;
+  OptimizableCore& optimizable() const { return *optimizable_; }
+
+ protected:
+  explicit Optimizable(std::shared_ptr<OptimizableCore> core)
+      : optimizable_(std::move(core)) {}
+
+ private:
+  std::shared_ptr<OptimizableCore> optimizable_;
+};
+
+// A model with its module on one rank, which Save() and Load() take, too
+// (troupe/state.h): a Model, or a DDP.
+class Trainable : public Optimizable, public SavedModel {
+ public:
+  // Refuses what Optimizable does.
+  template <typename M, std::enable_if_t<kTakenForAModel<M>, int> = 0>
+  Trainable(const M& module)  // NOLINT: for DDP and AverageGradients()
+      : Optimizable(module) {}
 
   // The module's forward.
   Var operator()(const Var& x) const;
 
   operator nn::Module&() const { return module(); }
 
-  Rank& rank() const;
   // SavedModel:
   nn::Module& module() const override;
   std::function<void(ReadFn read)> WatchReads(
@@ -84,8 +104,7 @@ class Trainable : public SavedModel {
   ModelCore& core() const { return *core_; }
 
  protected:
-  explicit Trainable(std::shared_ptr<ModelCore> core)
-      : core_(std::move(core)) {}
+  explicit Trainable(std::shared_ptr<ModelCore> core);
 
  private:
   std::shared_ptr<ModelCore> core_;

@@ -13,7 +13,7 @@
 #include "base/status_error.h"
 #include "troupe/internal/loop_rule.h"
 #include "troupe/internal/master_values.h"
-#include "troupe/internal/model_core.h"
+#include "troupe/internal/optimizable_core.h"
 
 namespace troupe {
 namespace {
@@ -25,12 +25,8 @@ constexpr std::size_t kNamesShownMax = 8;
   throw base::StatusError(absl::InvalidArgumentError(message));
 }
 
-void CheckPatterns(const Trainable& model,
+void CheckPatterns(std::vector<std::string> names,
                    const std::vector<std::string>& only) {
-  std::vector<std::string> names;
-  for (const nn::Parameter* parameter : model.Parameters()) {
-    if (parameter->requires_grad) names.push_back(parameter->name);
-  }
   for (const std::string& pattern : only) {
     if (std::any_of(names.begin(), names.end(), [&](const std::string& name) {
           return base::MatchesPattern(pattern, name);
@@ -54,27 +50,23 @@ double CheckedRate(double lr, absl::string_view what) {
 
 // Returns the rate of the model's next step.
 double RateOf(const LoopRule& rule, const LoopSettings& settings,
-              ModelCore& core) {
-  const std::int64_t step = core.engine().step();
+              const OptimizableCore& core) {
+  const std::int64_t step = core.step();
   return CheckedRate(rule.LearningRate(step),
                      absl::StrCat("the scheduled learning rate of step ",
                                   settings.steps_before + step));
 }
 
-nn::StepPosition DrawsOf(Rank& rank) {
-  return rank.context().random().value_or(nn::StepPosition());
-}
-
 }  // namespace
 
 Optimizer::Optimizer(
-    const Trainable& model,
+    const Optimizable& model,
     const std::function<std::unique_ptr<nn::Optimizer>()>& make,
     const std::vector<std::string>& only)
     : model_(model), settings_(std::make_shared<LoopSettings>()) {
-  CheckPatterns(model, only);
+  CheckPatterns(core().TrainedNames(), only);
   settings_->only = only;
-  model_.core().Attach([&]() -> std::unique_ptr<nn::Optimizer> {
+  core().Attach([&]() -> std::unique_ptr<nn::Optimizer> {
     auto rule = std::make_unique<LoopRule>(make(), settings_);
     rules_.push_back(rule.get());
     return rule;
@@ -84,39 +76,39 @@ Optimizer::Optimizer(
     saved_.counts.emplace_back(rule->arena()->slots().size(), kAll);
   }
   // The model may outlive this object, and so may its settings and rules.
-  ModelCore* const core = &model_.core();
-  core->optimizer().set_use_rate([core, settings = settings_, rule = rules_[0]](
-                                     std::optional<double> rate) {
+  OptimizableCore* const core = &model_.optimizable();
+  core->SetUseRate([core, settings = settings_,
+                    rule = rules_[0]](std::optional<double> rate) {
     settings->lr = rate.has_value() ? *rate : RateOf(*rule, *settings, *core);
     return settings->lr;
   });
 }
 
-void Optimizer::ZeroGrad() { model_.core().ZeroGrad(); }
+void Optimizer::ZeroGrad() { core().ZeroGrad(); }
 
-void Optimizer::Step(CallPlace place) { model_.core().Step(place); }
+void Optimizer::Step(CallPlace place) {
+  core().Step(place, /*rate=*/std::nullopt);
+}
 
 void Optimizer::FollowParameters(CallPlace place) {
-  ModelCore& core = model_.core();
-  const actors::CallNote::Scope call(core.rank().strand().call(),
-                                     "FollowParameters", place);
+  Rank& rank = model_.rank();
+  const actors::CallNote::Scope call(rank.strand().call(), "FollowParameters",
+                                     place);
   for (const LoopRule* rule : rules_) {
     const nn::ParameterArena& arena = *rule->arena();
     for (const nn::ArenaSlot& slot : arena.slots()) {
       base::OrThrow(FollowValues(
-          core.rank().kernels(), arena,
+          rank.kernels(), arena,
           {slot.begin, slot.begin + slot.parameter->shape.numel()}));
     }
   }
 }
 
 std::int64_t Optimizer::steps() const {
-  return settings_->steps_before + model_.core().engine().step();
+  return settings_->steps_before + core().step();
 }
 
-double Optimizer::lr() const {
-  return RateOf(*rules_[0], *settings_, model_.core());
-}
+double Optimizer::lr() const { return RateOf(*rules_[0], *settings_, core()); }
 
 void Optimizer::set_lr(double lr) {
   settings_->set_lr = CheckedRate(lr, "a learning rate");
@@ -169,15 +161,15 @@ void Optimizer::AddTo(State& state) {
 
 void Optimizer::Refresh() {
   saved_.step = steps();
-  saved_.updates = base::OrThrow(rules_[0]->Updates(
-      model_.core().engine().step(), model_.rank().kernels()));
+  saved_.updates =
+      base::OrThrow(rules_[0]->Updates(core().step(), model_.rank().kernels()));
   for (std::size_t r = 0; r < rules_.size(); ++r) {
     for (std::size_t i = 0; i < saved_.counts[r].size(); ++i) {
       const double left_out = rules_[r]->LeftOut(i);
       saved_.counts[r][i] = left_out == 0 ? kAll : saved_.updates - left_out;
     }
   }
-  saved_.draws = DrawsOf(model_.rank()).step;
+  saved_.draws = core().draws();
   saved_.lr = lr();
   saved_.lr_is_set = settings_->set_lr.has_value();
 }
@@ -202,14 +194,11 @@ void Optimizer::OnLoaded() {
       number = number == kAll ? 0 : saved_.updates - number;
     }
   }
-  const std::int64_t engine_steps = model_.core().engine().step();
+  core().SetDraws(saved_.draws);
+  const std::int64_t engine_steps = core().step();
   settings_->steps_before = saved_.step - engine_steps;
   settings_->set_lr.reset();
   if (saved_.lr_is_set) set_lr(saved_.lr);
-  nn::StepPosition draws = DrawsOf(model_.rank());
-  draws.step = saved_.draws - 1;
-  model_.rank().context().set_random(draws);
-  model_.rank().BeginStep();
   for (std::size_t r = 0; r < rules_.size(); ++r) {
     base::OrThrow(rules_[r]->SetUpdates(saved_.updates, engine_steps,
                                         model_.rank().kernels()));

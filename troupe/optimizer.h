@@ -81,7 +81,7 @@ class Optimizer : public Saved {
  public:
   // Takes any optimizer of nn/optim; `make` is called for each dtype of the
   // model's parameters. `only`: patterns of names; empty: all.
-  Optimizer(const Trainable& model,
+  Optimizer(const Optimizable& model,
             const std::function<std::unique_ptr<nn::Optimizer>()>& make,
             const std::vector<std::string>& only = {});
 
@@ -93,8 +93,8 @@ class Optimizer : public Saved {
   // parameter's value keep their digits. On CPUs each Step() does so itself; on
   // a GPU, where it costs as much again as an update, only this call does.
   void FollowParameters(CallPlace place = CallPlace::Here());
-  // Returns the model, or DDP, that it trains.
-  const Trainable& model() const { return model_; }
+  // Returns the model, DDP or pipeline that it trains.
+  const Optimizable& model() const { return model_; }
   // Number of steps so far, with those of the run that was loaded.
   std::int64_t steps() const;
 
@@ -122,7 +122,9 @@ class Optimizer : public Saved {
  private:
   static constexpr double kAll = -1;
 
-  Trainable model_;
+  OptimizableCore& core() const { return model_.optimizable(); }
+
+  Optimizable model_;
   std::shared_ptr<LoopSettings> settings_;
   std::vector<LoopRule*> rules_;  // one for each dtype; the engine's
   // Numbers of a file.
@@ -142,7 +144,7 @@ class Optimizer : public Saved {
 template <typename Rule, typename Options>
 class OptimizerOf : public Optimizer {
  public:
-  OptimizerOf(const Trainable& model, const Options& options,
+  OptimizerOf(const Optimizable& model, const Options& options,
               const std::vector<std::string>& only = {})
       : Optimizer(model, Maker(options), only) {
     set_base_lr(options.lr);

@@ -113,7 +113,7 @@ Group& Rank::Axis(absl::string_view axis) {
   return *axes_[number];
 }
 
-void Rank::FinishLater(std::unique_ptr<ModelCore> model) {
+void Rank::FinishLater(std::unique_ptr<OptimizableCore> model) {
   ended_.push_back(std::move(model));
 }
 

@@ -48,9 +48,10 @@ namespace troupe {
 using nn::DType;
 using nn::Shape;
 
-class LayerAxes;   // troupe/internal/layer_axes.h
-class ModelCore;   // troupe/internal/model_core.h
-class OpRecorder;  // troupe/profile/op_recorder.h
+class LayerAxes;        // troupe/internal/layer_axes.h
+class ModelCore;        // troupe/internal/model_core.h
+class OpRecorder;       // troupe/profile/op_recorder.h
+class OptimizableCore;  // troupe/internal/optimizable_core.h
 
 template <typename M>
 class Model;  // troupe/model.h
@@ -174,7 +175,7 @@ class Rank : public nn::ContextOwner {
   void ConnectLayers();
 
   // Keeps a model whose reductions are under way until Finish() or Abandon().
-  void FinishLater(std::unique_ptr<ModelCore> model);
+  void FinishLater(std::unique_ptr<OptimizableCore> model);
 
   // Waits for all that was started in its groups; Spawn() calls it at the
   // program's end.
@@ -199,7 +200,7 @@ class Rank : public nn::ContextOwner {
   std::vector<ModelCore*> models_;
   std::unique_ptr<LayerAxes> layers_;  // null: layers have no peers
   std::vector<Group*> axes_;           // indexed by axis; null: not made yet
-  std::vector<std::unique_ptr<ModelCore>> ended_;
+  std::vector<std::unique_ptr<OptimizableCore>> ended_;
 };
 
 // Waits until all ranks have come.

@@ -216,6 +216,26 @@ void ModelCore::ZeroGrad() {
   discarded_ = true;
 }
 
+std::vector<std::string> ModelCore::TrainedNames() {
+  std::vector<std::string> names;
+  for (const nn::Parameter* parameter : module_->Parameters()) {
+    if (parameter->requires_grad) names.push_back(parameter->name);
+  }
+  return names;
+}
+
+std::int64_t ModelCore::draws() {
+  return rank_.context().random().value_or(nn::StepPosition()).step;
+}
+
+void ModelCore::SetDraws(std::int64_t step) {
+  nn::StepPosition draws =
+      rank_.context().random().value_or(nn::StepPosition());
+  draws.step = step - 1;
+  rank_.context().set_random(draws);
+  rank_.BeginStep();
+}
+
 // --- EngineHost ---
 
 void ModelCore::Launch(int action, pipeline::GroupId group,
@@ -232,20 +252,7 @@ void ModelCore::Send(int, bool, int, const nn::TensorList&,
 
 // --- StrandWait ---
 
-bool ModelCore::EndSome() {
-  bool any = false;
-  std::size_t next = 0;
-  while (auto ended = started_.TakeEnded(next)) {
-    const auto [step, action] = ended->of;
-    const absl::Status status = ended->done.status();
-    if (status.ok() && ended->then) base::OrThrow(ended->then());
-    base::OrThrow(status.ok()
-                      ? engine_->CollectiveDone(step, action, ended->done)
-                      : engine_->CollectiveFailed(step, action, status));
-    any = true;
-  }
-  return any;
-}
+bool ModelCore::EndSome() { return started_.EndSome(*engine_); }
 
 std::vector<ModelCore*> ModelCore::ModelsInFlight() {
   std::vector<ModelCore*> models = {this};

@@ -29,6 +29,7 @@
 #include "troupe/comm_hook.h"
 #include "troupe/internal/attached_optimizer.h"
 #include "troupe/internal/join_membership.h"
+#include "troupe/internal/optimizable_core.h"
 #include "troupe/internal/started_collectives.h"
 #include "troupe/rank.h"
 #include "troupe/state.h"
@@ -48,13 +49,15 @@ struct Distribution {
 
 class HookRunner;  // troupe/internal/hook_runner.h
 
-class ModelCore : private actors::EngineHost, private actors::StrandWait {
+class ModelCore : public OptimizableCore,
+                  private actors::EngineHost,
+                  private actors::StrandWait {
  public:
   ModelCore(Rank& rank, std::unique_ptr<nn::Module> module);
   // Aborts the reductions under way, as Abandon() does.
   ~ModelCore() override;
 
-  Rank& rank() { return rank_; }
+  Rank& rank() override { return rank_; }
   nn::Module& module() { return *module_; }
   actors::LoopEngine& engine() { return *engine_; }
   bool Owns(const nn::Parameter* parameter) const;
@@ -87,12 +90,23 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   // Runs the module's forward on `x`.
   Var Forward(const Var& x);
 
-  // Whether reductions are under way.
-  bool reduces() const { return !started_.empty(); }
-  // Waits for their end.
-  void Finish();
-  // Ends them with `why` on all ranks: peers use the memory no more.
-  void Abandon(const absl::Status& why);
+  // OptimizableCore:
+  bool reduces() const override { return !started_.empty(); }
+  void Finish() override;
+  void Abandon(const absl::Status& why) override;
+  std::vector<std::string> TrainedNames() override;
+  void Attach(
+      const std::function<std::unique_ptr<nn::Optimizer>()>& make) override {
+    optimizer_.Attach(make, rank_, *engine_);
+  }
+  void SetUseRate(UseRate use) override {
+    optimizer_.set_use_rate(std::move(use));
+  }
+  std::int64_t step() const override { return engine_->step(); }
+  void Step(const CallPlace& place, std::optional<double> rate) override;
+  void ZeroGrad() override;
+  std::int64_t draws() override;
+  void SetDraws(std::int64_t step) override;
 
   JoinMembership& membership() { return membership_; }
   const JoinMembership& membership() const { return membership_; }
@@ -101,9 +115,6 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   void BroadcastParameters(int root);
   AttachedOptimizer& optimizer() { return optimizer_; }
   const AttachedOptimizer& optimizer() const { return optimizer_; }
-  void Attach(const std::function<std::unique_ptr<nn::Optimizer>()>& make) {
-    optimizer_.Attach(make, rank_, *engine_);
-  }
   // See SavedModel::WatchReads().
   void OnRead(const nn::Parameter& parameter, SavedModel::ReadFn read) {
     optimizer_.OnRead(parameter, std::move(read), rank_.kernels(),
@@ -113,10 +124,6 @@ class ModelCore : private actors::EngineHost, private actors::StrandWait {
   // of which there is one at least.
   static absl::Status Backward(absl::Span<ModelCore* const> models,
                                const nn::BackwardRoot& root);
-  // The calls of an optimizer. With `rate` the step has that learning rate, and
-  // not the optimizer's next one.
-  void Step(const CallPlace& place, std::optional<double> rate = std::nullopt);
-  void ZeroGrad();
   // Whether ZeroGrad() was called since the last backward.
   bool discarded() const { return discarded_; }
 

@@ -5,8 +5,7 @@
 //   started.set_hands_over(rank.strand().HandsOver(bytes));
 //   started.Start({step, action}, group, collective, after, on_device);
 //   started.Drive();                  // between two pieces of a backward
-//   std::size_t next = 0;
-//   while (auto ended = started.TakeEnded(next)) End(*ended);
+//   started.EndSome(engine);
 //
 // A rank with a free core hands its collectives to its communication strand.
 // Otherwise Drive() moves them, and the strand does while it waits (Oldest()):
@@ -27,6 +26,7 @@
 #include "absl/status/status.h"
 #include "actors/program/program_rank.h"
 #include "base/event.h"
+#include "base/status_error.h"
 #include "comm/communicator.h"
 
 namespace troupe {
@@ -65,6 +65,10 @@ class StartedCollectives {
   // `next` on, which becomes the index behind it; none has: nullopt. Others may
   // be started between two calls.
   std::optional<Ended> TakeEnded(std::size_t& next);
+  // Ends the actions of `engine` whose collectives have completed. Returns
+  // whether there was one. Throws the error of one that failed.
+  template <typename Engine>
+  bool EndSome(Engine& engine);
   // Returns the oldest one, for a wait.
   actors::StartedIn Oldest() const;
   // Runs some chunks of the oldest one, unless another strand does.
@@ -83,6 +87,21 @@ class StartedCollectives {
   bool hands_over_ = false;
   std::deque<InFlight> in_flight_;
 };
+
+template <typename Engine>
+bool StartedCollectives::EndSome(Engine& engine) {
+  bool any = false;
+  std::size_t next = 0;
+  while (auto ended = TakeEnded(next)) {
+    const auto [step, action] = ended->of;
+    const absl::Status status = ended->done.status();
+    if (status.ok() && ended->then) base::OrThrow(ended->then());
+    base::OrThrow(status.ok() ? engine.CollectiveDone(step, action, ended->done)
+                              : engine.CollectiveFailed(step, action, status));
+    any = true;
+  }
+  return any;
+}
 
 }  // namespace troupe
 

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "actors/engine/loop/loop_engine.h"
 #include "base/files/file_system.h"
 #include "data/dataset.h"
 #include "data/rank_batches.h"
@@ -25,6 +26,7 @@
 #include "nn/modules/module.h"
 #include "nn/modules/net.h"
 #include "nn/optim/lr_schedule.h"
+#include "nn/optim/sgd.h"
 #include "nn/tensor/allocator.h"
 #include "troupe/comm_hook.h"
 #include "troupe/ddp.h"
@@ -35,6 +37,7 @@
 #include "troupe/internal/join_notice.h"
 #include "troupe/internal/loop_rule.h"
 #include "troupe/internal/master_values.h"
+#include "troupe/internal/optimizable_core.h"
 #include "troupe/internal/started_collectives.h"
 #include "troupe/internal/trainer_placement.h"
 #include "troupe/loader.h"
@@ -184,6 +187,11 @@ extern const int epochs;
 extern Optimizer& sgd;
 }  // namespace optimizer_h
 
+namespace optimizable_core_h {
+extern const Optimizable& model;
+extern const nn::SgdOptions options;
+}  // namespace optimizable_core_h
+
 namespace plateau_h {
 extern Optimizer& sgd;
 extern const Var loss;
@@ -216,7 +224,7 @@ extern const std::shared_ptr<comm::Communicator> group;
 extern const comm::Collective collective;
 extern const comm::Event after;
 extern const bool on_device;
-void End(const StartedCollectives::Ended& ended);
+extern actors::LoopEngine engine;
 }  // namespace started_collectives_h
 
 namespace work_h {
