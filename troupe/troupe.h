@@ -28,6 +28,7 @@
 #include "troupe/loader.h"
 #include "troupe/model.h"
 #include "troupe/optimizer.h"
+#include "troupe/pipeline_parallel.h"
 #include "troupe/plateau.h"
 #include "troupe/profiler.h"
 #include "troupe/program.h"

@@ -75,7 +75,11 @@ absl::Status Chunk::Init(Listener* listener) {
   parameters.kernels = setup_.kernels;
   parameters.seed = spec.seed;
   parameters.weights = spec.init.weights.get();
-  parameters.make_optimizer = [&spec] { return MakeOptimizer(spec); };
+  if (spec.optimizer) {
+    parameters.make_optimizer = [&spec] { return MakeOptimizer(spec); };
+  }
+  // A loop's program attaches its optimizer later, and may read gradients.
+  parameters.keeps_grads = !spec.optimizer;
   parameters.hook = &spec.hook;
   parameters.allow_missing = spec.checkpoint.allow_missing;
   parameters.start_threads = setup_.start_threads;

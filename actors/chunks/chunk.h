@@ -94,6 +94,7 @@ class Chunk {
   int stage() const { return setup_.stage; }
   bool is_first() const { return first_; }
   bool is_last() const { return last_; }
+  nn::Module& module() { return *module_; }  // its part of the model
 
   // Starts a step. `batches`: one per micro-batch.
   void BeginStep(StepKind kind, std::int64_t step, StepBatches batches);

@@ -6,45 +6,20 @@
 #include "absl/strings/str_cat.h"
 #include "actors/chunks/memory_holders.h"
 #include "actors/engine/actions/actions.h"
+#include "actors/engine/engine_inputs.h"
 #include "actors/engine/share_buffers.h"
 #include "actors/engine/snapshot.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "pipeline/table/action_rules.h"
-#include "pipeline/table/activation_bound.h"
-#include "pipeline/table/compute_order.h"
 
 namespace troupe::actors {
 namespace {
 
-// Returns whether layers of the rank communicate. Its actions must then run in
-// the same order as those of its peers.
-bool LayersCommunicate(const EngineSetup& setup) {
-  const std::vector<int> stages = setup.plan->StagesOf(setup.rank);
-  return std::any_of(stages.begin(), stages.end(), [&](int stage) {
-    return !setup.plan->stages[stage].layer_axes.empty();
-  });
-}
-
 // Returns the rank's table for training, with the needs that bound its order.
 pipeline::StepTable TrainTableOf(const EngineSetup& setup) {
   pipeline::StepTable table = setup.train_table;
-  if (setup.plan->dispatch == pipeline::Dispatch::kStrict ||
-      LayersCommunicate(setup)) {
-    pipeline::KeepComputeOrder(table);
-  } else {
-    pipeline::BoundActivations(table);
-  }
-  return table;
-}
-
-// Returns the number of buckets of each of the rank's chunks.
-std::vector<int> BucketsOf(const pipeline::Plan& plan, int rank) {
-  std::vector<int> buckets;
-  for (int stage : plan.StagesOf(rank)) {
-    buckets.push_back(static_cast<int>(plan.stages[stage].buckets.size()));
-  }
-  return buckets;
+  return BoundedTable(std::move(table), *setup.plan, setup.rank);
 }
 
 // Returns whether steps overlap. Four cases have nothing to overlap: with
@@ -86,9 +61,10 @@ absl::Status StepRunner::Init(Host* host) {
   const bool overlaps_steps = OverlapsSteps(setup_, *device);
   parts_.Open(std::move(device), host, overlaps_steps);
   TROUPE_RETURN_IF_ERROR(MakeLosses());
-  const pipeline::RankPlan& plan = setup_.plan->RankPlanOf(setup_.rank);
-  dispatcher_.emplace(Dispatcher::Options{TrainTableOf(setup_), plan.evaluate,
-                                          BucketsOf(*setup_.plan, setup_.rank)},
+  const pipeline::Plan& plan = *setup_.plan;
+  dispatcher_.emplace(Dispatcher::Options{TrainTableOf(setup_),
+                                          plan.RankPlanOf(setup_.rank).evaluate,
+                                          BucketsOf(plan, setup_.rank)},
                       *parts_, MakeActions(*parts_), parts_.inbox(), *losses_,
                       parts_.trace());
   TROUPE_RETURN_IF_ERROR(MakeChunks());
@@ -131,20 +107,10 @@ absl::Status StepRunner::MakeLosses() {
 absl::Status StepRunner::MakeChunks() {
   const pipeline::Plan& plan = *setup_.plan;
   for (int stage : plan.StagesOf(setup_.rank)) {
-    Chunk::Setup chunk;
-    chunk.spec = setup_.spec;
-    chunk.plan = setup_.plan;
-    chunk.stage = stage;
-    chunk.chunk = chunk_count();
-    chunk.replica = plan.mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
-    chunk.kernels = parts_->device.shared_kernels();
+    Chunk::Setup chunk = ChunkSetupOf(*parts_, stage, chunk_count());
     chunk.trace = &parts_.trace();
-    chunk.axes = parts_->device.axes();
-    chunk.start_threads = setup_.start_threads;
-    chunk.grad_allocator = setup_.grad_allocator;
     chunk.scalars = losses_->first().scalars();
     if (plan.dynamic_loss_scale) chunk.loss_seed = scaler_->seed();
-    chunk.update_queue = parts_->events.update_queue();
     chunk.gated =
         parts_->overlaps_steps || chunk.update_queue != nn::Queue::kCompute;
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,

@@ -93,6 +93,10 @@ void NeedsOfFindings(const NeedSources& from, Action& action) {
   if (from.table.buckets() > 0) {
     action.needs.push_back({SignalKind::kAllReduced, 0});
   }
+  // Until a loop's program asks for updates it may change the gradients.
+  if (from.options.updates_on_request) {
+    action.needs.push_back({SignalKind::kStepAsked, 0});
+  }
 }
 
 void NeedsOfTied(const NeedSources&, Action& action) {

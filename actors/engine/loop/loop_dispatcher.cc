@@ -43,9 +43,12 @@ absl::Status LoopDispatcher::Init() {
     actions[static_cast<int>(pipeline::ActionKind::kReduceBucket)] =
         std::make_unique<HookAction>(*parts_, options_.hook);
   }
-  dispatcher_.emplace(
-      Dispatcher::Options{Table(), {}, {parameters.num_buckets()}}, *parts_,
-      std::move(actions), parts_.inbox(), *losses_, parts_.trace());
+  if (!options_.tables.has_value()) {
+    options_.tables =
+        Dispatcher::Options{Table(), {}, {parameters.num_buckets()}};
+  }
+  dispatcher_.emplace(*options_.tables, *parts_, std::move(actions),
+                      parts_.inbox(), *losses_, parts_.trace());
   return absl::OkStatus();
 }
 

@@ -1,6 +1,7 @@
 // The Dispatcher of a hand-written loop (dispatcher.h), with the losses and the
 // table that belong to it. They depend on the optimizer and the hook: the loop
-// makes another one when it gets either.
+// makes another one when it gets either. A pipeline's loop gives its own tables
+// (pipeline_engine.h).
 //
 //   LoopDispatcher::Options options;
 //   options.order = {0, 1, 2};                  // of three buckets
@@ -22,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/chunks/step/loss_scaler.h"
+#include "actors/chunks/step/step_types.h"
 #include "actors/engine/dispatcher.h"
 #include "actors/engine/loop/bucket_hook.h"
 #include "actors/engine/owned_parts.h"
@@ -36,6 +38,8 @@ class LoopDispatcher {
     bool exact_mean = false;     // LoopEngine::Setup
     BucketHook* hook = nullptr;  // null: all-reduces
     std::vector<int> order;      // buckets as they are reduced
+    // The tables; none: those of a loop without stages, LoopTable().
+    std::optional<Dispatcher::Options> tables = std::nullopt;
   };
 
   // `parts`, which has the loop's model, outlives it.
@@ -46,9 +50,11 @@ class LoopDispatcher {
   Dispatcher& get() { return *dispatcher_; }
   const Dispatcher& get() const { return *dispatcher_; }
 
-  // Reduces buckets in this order from now on. No step may be under way in
-  // which reductions have begun.
+  // Reduces buckets in this order from now on, in a loop without stages. No
+  // step may be under way in which reductions have begun.
   void Reorder(const std::vector<int>& order);
+  // Returns the next losses (StepLosses::Take).
+  absl::StatusOr<std::optional<LossBits>> TakeLoss() { return losses_->Take(); }
   // Takes the losses of ended steps, which a program has itself. A device
   // returns its errors here.
   absl::Status TakeLosses();
@@ -57,7 +63,7 @@ class LoopDispatcher {
   LoopDispatcher(const Options& options, OwnedParts& parts)
       : options_(options), parts_(parts) {}
   absl::Status Init();
-  // Returns the table of a step.
+  // Returns the table of a step of a loop without stages.
   pipeline::StepTable Table() const;
 
   Options options_;

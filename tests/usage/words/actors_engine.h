@@ -13,9 +13,11 @@
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/actions/findings.h"
 #include "actors/engine/actions/tied_sums.h"
+#include "actors/engine/engine_inputs.h"
 #include "actors/engine/fiber/strand_fiber.h"
 #include "actors/engine/loop/joint_backward.h"
 #include "actors/engine/loop/loop_engine.h"
+#include "actors/engine/loop/pipeline_engine.h"
 #include "actors/engine/snapshot.h"
 #include "actors/engine/step_runner.h"
 #include "actors/setup/rank_context.h"
@@ -130,6 +132,23 @@ extern nn::Context ctx;
 extern nn::Tape tape;
 extern const double count;
 }  // namespace loop_engine_h
+
+namespace pipeline_engine_h {
+extern const JobSpec spec;
+extern const pipeline::Plan plan;
+extern const std::shared_ptr<nn::Kernels> kernels;
+extern const RankGroups groups;
+extern EngineHost& host;
+extern StrandWait& wait;
+extern std::vector<StepBatches> steps;
+}  // namespace pipeline_engine_h
+
+namespace engine_inputs_h {
+extern const OwnedParts parts;
+extern const pipeline::Plan plan;
+extern const pipeline::StepTable table;
+extern const int rank, c;
+}  // namespace engine_inputs_h
 
 namespace engine_parts_h {
 extern EngineParts parts;

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "actors/engine/loop/loop_engine.h"
+#include "actors/engine/loop/pipeline_engine.h"
 #include "base/files/file_system.h"
 #include "data/dataset.h"
 #include "data/rank_batches.h"
@@ -22,9 +24,11 @@
 #include "nn/autograd/create.h"
 #include "nn/autograd/var.h"
 #include "nn/autograd/var_math.h"
+#include "nn/models/models.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/module.h"
 #include "nn/modules/net.h"
+#include "nn/ops/loss.h"
 #include "nn/optim/lr_schedule.h"
 #include "nn/optim/sgd.h"
 #include "nn/tensor/allocator.h"
@@ -38,10 +42,13 @@
 #include "troupe/internal/loop_rule.h"
 #include "troupe/internal/master_values.h"
 #include "troupe/internal/optimizable_core.h"
+#include "troupe/internal/pipeline_plan.h"
+#include "troupe/internal/stage_messages.h"
 #include "troupe/internal/started_collectives.h"
 #include "troupe/internal/trainer_placement.h"
 #include "troupe/loader.h"
 #include "troupe/optimizer.h"
+#include "troupe/pipeline_parallel.h"
 #include "troupe/plateau.h"
 #include "troupe/profile/op_profile.h"
 #include "troupe/profile/op_recorder.h"
@@ -192,6 +199,19 @@ extern const Optimizable& model;
 extern const nn::SgdOptions options;
 }  // namespace optimizable_core_h
 
+namespace pipeline_parallel_h {
+extern const data::DatasetPtr digits;
+extern Rank& rank;
+extern PipelineParallel& model;
+extern Saved& sgd;
+}  // namespace pipeline_parallel_h
+
+namespace pipeline_plan_h {
+extern Rank& rank;
+extern const actors::JobModel& make;
+extern const PipelineOptions& options;
+}  // namespace pipeline_plan_h
+
 namespace plateau_h {
 extern Optimizer& sgd;
 extern const Var loss;
@@ -215,6 +235,15 @@ extern OpRecorder& recorder;
 namespace simulate_h {
 void Run(Rank& rank);
 }
+
+namespace stage_messages_h {
+extern Rank& rank;
+extern const pipeline::Plan& plan;
+extern const std::int64_t step;
+extern const nn::TensorList tensors;
+extern actors::PipelineEngine engine;
+extern std::vector<actors::StartedIn> started;
+}  // namespace stage_messages_h
 
 namespace started_collectives_h {
 extern Rank& rank;
