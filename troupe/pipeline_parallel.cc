@@ -1,6 +1,6 @@
 #include "troupe/pipeline_parallel.h"
 
-#include "troupe/internal/pipeline_core.h"
+#include "troupe/stages/pipeline_core.h"
 
 namespace troupe {
 namespace {

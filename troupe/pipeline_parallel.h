@@ -74,7 +74,7 @@
 
 namespace troupe {
 
-class PipelineCore;  // troupe/internal/pipeline_core.h
+class PipelineCore;  // troupe/stages/pipeline_core.h
 
 struct PipelineOptions {
   // Where stages begin, except the first one: paths or numbers of modules

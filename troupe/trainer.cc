@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "troupe/internal/trainer_job.h"
-#include "troupe/internal/trainer_placement.h"
+#include "troupe/trainer/trainer_job.h"
+#include "troupe/trainer/trainer_placement.h"
 
 namespace troupe {
 namespace {

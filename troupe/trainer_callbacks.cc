@@ -14,8 +14,8 @@
 #include "base/field_error.h"
 #include "base/files/file_system.h"
 #include "base/status_error.h"
-#include "troupe/internal/trainer_job.h"
 #include "troupe/trainer.h"
+#include "troupe/trainer/trainer_job.h"
 
 namespace troupe {
 namespace {

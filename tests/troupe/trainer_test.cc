@@ -21,7 +21,7 @@
 #include "tests/base/fresh_path.h"
 #include "tests/troupe/trainer_task.h"
 #include "tools/trainer/run/spec_builder.h"
-#include "troupe/internal/trainer_job.h"
+#include "troupe/trainer/trainer_job.h"
 
 namespace troupe {
 namespace {

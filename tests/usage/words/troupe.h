@@ -42,10 +42,7 @@
 #include "troupe/internal/loop_rule.h"
 #include "troupe/internal/master_values.h"
 #include "troupe/internal/optimizable_core.h"
-#include "troupe/internal/pipeline_plan.h"
-#include "troupe/internal/stage_messages.h"
 #include "troupe/internal/started_collectives.h"
-#include "troupe/internal/trainer_placement.h"
 #include "troupe/loader.h"
 #include "troupe/optimizer.h"
 #include "troupe/pipeline_parallel.h"
@@ -55,8 +52,11 @@
 #include "troupe/profiler.h"
 #include "troupe/program.h"
 #include "troupe/simulate.h"
+#include "troupe/stages/pipeline_plan.h"
+#include "troupe/stages/stage_messages.h"
 #include "troupe/state.h"
 #include "troupe/trainer.h"
+#include "troupe/trainer/trainer_placement.h"
 #include "troupe/work.h"
 
 namespace troupe::usage {

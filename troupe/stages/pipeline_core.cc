@@ -1,4 +1,4 @@
-#include "troupe/internal/pipeline_core.h"
+#include "troupe/stages/pipeline_core.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,8 +13,8 @@
 #include "pipeline/plan_groups.h"
 #include "troupe/group.h"
 #include "troupe/internal/gather_numbers.h"
-#include "troupe/internal/pipeline_plan.h"
 #include "troupe/profile/op_recorder.h"
+#include "troupe/stages/pipeline_plan.h"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/internal/pipeline_plan.h"
+#include "troupe/stages/pipeline_plan.h"
 
 #include <algorithm>
 #include <cstdint>

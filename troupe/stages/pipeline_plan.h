@@ -6,8 +6,8 @@
 //
 // Errors: base::StatusError. Threads: the rank's own.
 
-#ifndef TROUPE_INTERNAL_PIPELINE_PLAN_H_
-#define TROUPE_INTERNAL_PIPELINE_PLAN_H_
+#ifndef TROUPE_STAGES_PIPELINE_PLAN_H_
+#define TROUPE_STAGES_PIPELINE_PLAN_H_
 
 #include "actors/spec/job_fields.h"
 #include "pipeline/plan.h"
@@ -28,4 +28,4 @@ void ComparePlans(Rank& rank, const pipeline::Plan& plan);
 
 }  // namespace troupe
 
-#endif  // TROUPE_INTERNAL_PIPELINE_PLAN_H_
+#endif  // TROUPE_STAGES_PIPELINE_PLAN_H_

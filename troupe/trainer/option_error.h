@@ -9,8 +9,8 @@
 //
 // They blame the field (base/field_error.h).
 
-#ifndef TROUPE_INTERNAL_OPTION_ERROR_H_
-#define TROUPE_INTERNAL_OPTION_ERROR_H_
+#ifndef TROUPE_TRAINER_OPTION_ERROR_H_
+#define TROUPE_TRAINER_OPTION_ERROR_H_
 
 #include <cstdint>
 #include <string>
@@ -53,4 +53,4 @@ absl::Status AtLeast(std::int64_t least, const Options& options) {
 
 }  // namespace troupe
 
-#endif  // TROUPE_INTERNAL_OPTION_ERROR_H_
+#endif  // TROUPE_TRAINER_OPTION_ERROR_H_

@@ -1,4 +1,4 @@
-#include "troupe/internal/stage_messages.h"
+#include "troupe/stages/stage_messages.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -7,8 +7,8 @@
 //
 // Errors: kInvalidArgument that names the option (base/field_error.h).
 
-#ifndef TROUPE_INTERNAL_TRAINER_JOB_H_
-#define TROUPE_INTERNAL_TRAINER_JOB_H_
+#ifndef TROUPE_TRAINER_TRAINER_JOB_H_
+#define TROUPE_TRAINER_TRAINER_JOB_H_
 
 #include <cstdint>
 #include <string>
@@ -35,4 +35,4 @@ absl::Status SetResume(const std::string& ckpt_path, actors::JobSpec& spec);
 
 }  // namespace troupe
 
-#endif  // TROUPE_INTERNAL_TRAINER_JOB_H_
+#endif  // TROUPE_TRAINER_TRAINER_JOB_H_

@@ -17,8 +17,8 @@
 //
 // Errors: base::StatusError, those of the group. Threads: the rank's own.
 
-#ifndef TROUPE_INTERNAL_STAGE_MESSAGES_H_
-#define TROUPE_INTERNAL_STAGE_MESSAGES_H_
+#ifndef TROUPE_STAGES_STAGE_MESSAGES_H_
+#define TROUPE_STAGES_STAGE_MESSAGES_H_
 
 #include <cstdint>
 #include <deque>
@@ -104,4 +104,4 @@ class StageMessages {
 
 }  // namespace troupe
 
-#endif  // TROUPE_INTERNAL_STAGE_MESSAGES_H_
+#endif  // TROUPE_STAGES_STAGE_MESSAGES_H_

@@ -8,8 +8,8 @@
 //
 // Errors: kInvalidArgument that names the option (base/field_error.h).
 
-#ifndef TROUPE_INTERNAL_TRAINER_PLACEMENT_H_
-#define TROUPE_INTERNAL_TRAINER_PLACEMENT_H_
+#ifndef TROUPE_TRAINER_TRAINER_PLACEMENT_H_
+#define TROUPE_TRAINER_TRAINER_PLACEMENT_H_
 
 #include <optional>
 
@@ -37,4 +37,4 @@ absl::StatusOr<std::optional<actors::ClusterOptions>> TrainerCluster(
 
 }  // namespace troupe
 
-#endif  // TROUPE_INTERNAL_TRAINER_PLACEMENT_H_
+#endif  // TROUPE_TRAINER_TRAINER_PLACEMENT_H_

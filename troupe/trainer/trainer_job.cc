@@ -1,4 +1,4 @@
-#include "troupe/internal/trainer_job.h"
+#include "troupe/trainer/trainer_job.h"
 
 #include <algorithm>
 #include <memory>
@@ -13,8 +13,8 @@
 #include "base/field_error.h"
 #include "data/subset.h"
 #include "nn/modules/parameter_dtype.h"
-#include "troupe/internal/option_error.h"
-#include "troupe/internal/trainer_placement.h"
+#include "troupe/trainer/option_error.h"
+#include "troupe/trainer/trainer_placement.h"
 
 namespace troupe {
 namespace {

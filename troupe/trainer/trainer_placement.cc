@@ -1,4 +1,4 @@
-#include "troupe/internal/trainer_placement.h"
+#include "troupe/trainer/trainer_placement.h"
 
 #include <string>
 
@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "pipeline/balance.h"
 #include "pipeline/schedules/schedules.h"
-#include "troupe/internal/option_error.h"
+#include "troupe/trainer/option_error.h"
 
 namespace troupe {
 namespace {

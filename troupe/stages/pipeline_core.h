@@ -4,8 +4,8 @@
 //
 // Threads: the rank's own.
 
-#ifndef TROUPE_INTERNAL_PIPELINE_CORE_H_
-#define TROUPE_INTERNAL_PIPELINE_CORE_H_
+#ifndef TROUPE_STAGES_PIPELINE_CORE_H_
+#define TROUPE_STAGES_PIPELINE_CORE_H_
 
 #include <cstdint>
 #include <functional>
@@ -30,10 +30,10 @@
 #include "nn/tensor/tensor.h"
 #include "pipeline/plan.h"
 #include "troupe/internal/optimizable_core.h"
-#include "troupe/internal/stage_messages.h"
 #include "troupe/internal/started_collectives.h"
 #include "troupe/pipeline_parallel.h"
 #include "troupe/rank.h"
+#include "troupe/stages/stage_messages.h"
 
 namespace troupe {
 
@@ -111,4 +111,4 @@ class PipelineCore : public OptimizableCore,
 
 }  // namespace troupe
 
-#endif  // TROUPE_INTERNAL_PIPELINE_CORE_H_
+#endif  // TROUPE_STAGES_PIPELINE_CORE_H_
