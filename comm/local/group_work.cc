@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
-#include "base/exception_text.h"
+#include "comm/apply_update.h"
 #include "comm/collective_kinds.h"
 #include "comm/local/agreement.h"
 #include "comm/local/local_group.h"
@@ -26,16 +25,6 @@ std::string Describe(absl::Span<const nn::Tensor> replicas) {
                       absl::StrAppend(out, nn::DTypeName(replica.dtype()));
                     }),
       " replicas");
-}
-
-// Calls user code, whose exceptions become an error of the group.
-absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
-                         const nn::Tensor& sum) {
-  try {
-    return update.Apply(begin, sum);
-  } catch (...) {
-    return absl::InternalError(base::ExceptionText(std::current_exception()));
-  }
 }
 
 EvenFlow FlowOf(std::uint64_t signature, int ranks) {

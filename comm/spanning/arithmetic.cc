@@ -3,26 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "base/exception_text.h"
+#include "comm/apply_update.h"
 #include "comm/reduction/reduction_tree.h"
 
 namespace troupe::comm::internal {
 namespace {
-
-// Calls user code, whose exceptions become an error of the group.
-absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
-                         const nn::Tensor& sum) {
-  try {
-    return update.Apply(begin, sum);
-  } catch (...) {
-    return absl::InternalError(base::ExceptionText(std::current_exception()));
-  }
-}
 
 // Applies the update on one rank, and copies the result to the others here. The
 // ranks take turns.

@@ -16,6 +16,7 @@
 #include "comm/local/local_group.h"
 #include "comm/mailbox.h"
 #include "comm/reduction/reduce_op.h"
+#include "comm/replica_update.h"
 #include "comm/store.h"
 #include "nn/tensor/tensor.h"
 
@@ -70,6 +71,11 @@ namespace pending_messages_h {
 extern const Receive receive;
 extern const Offer offer;
 }  // namespace pending_messages_h
+
+namespace apply_update_h {
+extern ReplicaUpdate& update;
+extern const nn::Tensor sum;
+}  // namespace apply_update_h
 
 namespace signature_h {
 extern const nn::Tensor range;
