@@ -17,6 +17,7 @@
 #include "nn/modules/sequential.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/schedules/schedules.h"
+#include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 
@@ -66,10 +67,8 @@ TEST_P(NamedSchedulesTest, GiveTheBitsOfOneRankUnderEverySeed) {
     for (const auto dispatch :
          {pipeline::Dispatch::kArrival, pipeline::Dispatch::kStrict}) {
       spec.plan.dispatch = dispatch;
-      for (std::uint64_t seed : Seeds(pp == 2 ? 50 : 20)) {
-        ASSERT_EQ(Difference(Simulate(spec, seed), one), "")
-            << "pp " << pp << ", " << ReplayCommand(seed);
-      }
+      ASSERT_EQ(DifferenceUnderSeeds(spec, pp == 2 ? 50 : 20, one), "")
+          << "pp " << pp;
     }
   }
 }
@@ -79,10 +78,7 @@ TEST_P(NamedSchedulesTest, WithReplicasToo) {
   const SimulatedRun flat = Simulate(alone, /*seed=*/0);
   ASSERT_TRUE(flat.result.ok()) << flat.result.status();
   const JobSpec spec = Scheduled(GetParam(), EightLayers(2, 2));
-  for (std::uint64_t seed : Seeds(20)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), flat), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, 20, flat), "");
 }
 
 // Micro-batches have 7, 7, 7 and 3 samples, or 4, 4, 4 and 2 on each of two
@@ -99,10 +95,7 @@ TEST_P(NamedSchedulesTest, WithASmallerLastMicroBatch) {
     JobSpec spec = alone;
     spec.plan.mesh = pipeline::Mesh(dp, 2);
     spec = Scheduled(GetParam(), spec);
-    for (std::uint64_t seed : Seeds(10)) {
-      ASSERT_EQ(Difference(Simulate(spec, seed), flat), "")
-          << "dp " << dp << ", " << ReplayCommand(seed);
-    }
+    ASSERT_EQ(DifferenceUnderSeeds(spec, 10, flat), "") << "dp " << dp;
   }
 }
 
@@ -137,10 +130,8 @@ TEST_P(NamedSchedulesTest, AddUpWhatStagesShareOnce) {
     const SimulatedRun want = Simulate(flat, /*seed=*/0);
     ASSERT_TRUE(want.result.ok()) << want.result.status();
     const JobSpec spec = Scheduled(GetParam(), TiedLayers(dp, pp));
-    for (std::uint64_t seed : Seeds(10)) {
-      ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
-          << "dp " << dp << ", pp " << pp << ", " << ReplayCommand(seed);
-    }
+    ASSERT_EQ(DifferenceUnderSeeds(spec, 10, want), "")
+        << "dp " << dp << ", pp " << pp;
   }
 }
 
@@ -179,10 +170,7 @@ TEST_P(NamedSchedulesTest, CountWhatStagesShareOnceInTheNorm) {
   const SimulatedRun want = Simulate(flat, /*seed=*/0);
   ASSERT_TRUE(want.result.ok()) << want.result.status();
   const JobSpec spec = Scheduled(GetParam(), clipped(TiedLayers(1, 2)));
-  for (std::uint64_t seed : Seeds(3)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, 3, want), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NamedSchedulesTest,
@@ -229,9 +217,7 @@ TEST(FoundScheduleTest, TablesOfOnesOwnRun) {
   JobSpec alone = EightLayers(1, 2);
   alone.plan.mesh = pipeline::Mesh();
   const SimulatedRun one = Simulate(alone, /*seed=*/0);
-  for (std::uint64_t seed : Seeds(50)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), one), "") << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, 50, one), "");
 }
 
 // A receive that stands before an action for which its sender waits is no

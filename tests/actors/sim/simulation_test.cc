@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 
@@ -126,10 +127,7 @@ TEST(SimulationTest, FourMicroBatchesGiveTheBitsOfOneBatch) {
   spec.plan.micro_batch_size = kSmallJobBatch;
   const SimulatedRun whole = Simulate(spec, {});
   spec.plan.micro_batch_size = kSmallJobBatch / 4;
-  for (std::uint64_t seed : Seeds(20)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), whole), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, 20, whole), "");
 }
 
 TEST(SimulationTest, OneRankLearnsAndIsNotTrivial) {

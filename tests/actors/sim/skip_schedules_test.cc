@@ -17,6 +17,7 @@
 #include "nn/ops/cast.h"
 #include "nn/ops/relu.h"
 #include "pipeline/schedules/schedules.h"
+#include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/skip_models.h"
@@ -68,10 +69,8 @@ TEST_P(SkipSchedulesTest, GiveTheBitsOfTheUncutModel) {
     for (const auto dispatch :
          {pipeline::Dispatch::kArrival, pipeline::Dispatch::kStrict}) {
       spec.plan.dispatch = dispatch;
-      for (std::uint64_t seed : Seeds(dp == 2 ? 1 : 3)) {
-        ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
-            << "dp " << dp << ", pp " << pp << ", " << ReplayCommand(seed);
-      }
+      ASSERT_EQ(DifferenceUnderSeeds(spec, dp == 2 ? 1 : 3, want), "")
+          << "dp " << dp << ", pp " << pp;
     }
   }
 }
@@ -91,10 +90,7 @@ TEST(SkipCutsTest, AnyCutGivesTheBitsOfTheUncutModel) {
   const SimulatedRun want = Uncut(spec);
   for (int cut = 1; cut < kDenseUNetModules; ++cut) {
     spec.plan.cuts = {cut};
-    for (std::uint64_t seed : Seeds(3)) {
-      ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
-          << "cut " << cut << ", " << ReplayCommand(seed);
-    }
+    ASSERT_EQ(DifferenceUnderSeeds(spec, 3, want), "") << "cut " << cut;
   }
   spec.plan.mesh = pipeline::Mesh(1, kDenseUNetModules);
   spec.plan.cuts.clear();
@@ -117,10 +113,7 @@ TEST(SkipCutsTest, NeitherDrawsNorARecomputedBlockDependOnTheCuts) {
     spec.plan.cuts = cuts;
     for (const char* schedule : {"1f1b", "zb_h1"}) {
       ASSERT_TRUE(pipeline::SetSchedule(schedule, spec.plan).ok());
-      for (std::uint64_t seed : Seeds(3)) {
-        ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
-            << schedule << ", " << ReplayCommand(seed);
-      }
+      ASSERT_EQ(DifferenceUnderSeeds(spec, 3, want), "") << schedule;
     }
   }
 }
@@ -175,11 +168,7 @@ TEST(SkipCutsTest, SeveralActivationsCrossACut) {
   spec.plan.cuts = {3, 4, 5};
   for (const char* schedule : {"gpipe", "1f1b", "zb_h1"}) {
     ASSERT_TRUE(pipeline::SetSchedule(schedule, spec.plan).ok());
-    for (std::uint64_t seed : Seeds(3)) {
-      const SimulatedRun run = Simulate(spec, seed);
-      ASSERT_EQ(Difference(run, want), "")
-          << schedule << ", " << ReplayCommand(seed);
-    }
+    ASSERT_EQ(DifferenceUnderSeeds(spec, 3, want), "") << schedule;
   }
 }
 
@@ -193,10 +182,8 @@ TEST(SkipCutsTest, TheLastStageMayHaveNoParameters) {
     spec.plan.cuts = {kDenseUNetModules};
     for (const char* schedule : {"gpipe", "1f1b", "zb_h1", "zb_h2"}) {
       ASSERT_TRUE(pipeline::SetSchedule(schedule, spec.plan).ok());
-      for (std::uint64_t seed : Seeds(3)) {
-        ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
-            << schedule << ", dp " << dp << ", " << ReplayCommand(seed);
-      }
+      ASSERT_EQ(DifferenceUnderSeeds(spec, 3, want), "")
+          << schedule << ", dp " << dp;
     }
   }
 }

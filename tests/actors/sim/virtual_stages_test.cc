@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "gtest/gtest.h"
+#include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -34,10 +35,7 @@ TEST(VirtualStagesTest, TwoChunksARankGiveTheBitsOfOneUnderEverySeed) {
   ASSERT_TRUE(one.result.ok()) << one.result.status();
   for (int chunks : {1, 2}) {
     const JobSpec spec = FourLayers(1, 4 / chunks, chunks);
-    for (std::uint64_t seed : Seeds(200)) {
-      ASSERT_EQ(Difference(Simulate(spec, seed), one), "")
-          << ReplayCommand(seed);
-    }
+    ASSERT_EQ(DifferenceUnderSeeds(spec, 200, one), "");
   }
 }
 
@@ -45,10 +43,7 @@ TEST(VirtualStagesTest, WithReplicasToo) {
   const SimulatedRun flat = Simulate(FourLayers(2, 1, 1), /*seed=*/0);
   ASSERT_TRUE(flat.result.ok()) << flat.result.status();
   const JobSpec spec = FourLayers(2, 2, 2);
-  for (std::uint64_t seed : Seeds(50)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), flat), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, 50, flat), "");
 }
 
 TEST(VirtualStagesTest, OnThreadsWithEvaluationAndCheckpoint) {
