@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/fnv_hash.h"
 #include "base/status_error.h"
 #include "troupe/internal/buffer_sync.h"
 #include "troupe/internal/gather_numbers.h"
 #include "troupe/internal/model_core.h"
+#include "troupe/internal/model_layout.h"
 #include "troupe/optimizer.h"
 
 namespace troupe {
@@ -33,41 +33,6 @@ std::optional<nn::DType> Floating(std::optional<nn::DType> dtype) {
                    nn::DTypeName(*dtype))));
 }
 
-// Hash of names, shapes and dtypes of what the module trains and saves.
-std::int64_t LayoutOf(nn::Module& module) {
-  base::FnvHash hash;
-  const auto add = [&hash](const std::string& name, const Shape& shape,
-                           DType dtype) {
-    hash.AddBlock(name.data(), name.size());
-    for (std::int64_t extent : shape.dims()) {
-      hash.Add(static_cast<std::uint64_t>(extent));
-    }
-    hash.Add(static_cast<std::uint64_t>(dtype));
-  };
-  for (const nn::Parameter* parameter : module.Parameters()) {
-    add(parameter->name, parameter->value.shape(), parameter->value.dtype());
-  }
-  for (const nn::Buffer* buffer : module.Buffers()) {
-    add(buffer->name, buffer->value.shape(), buffer->value.dtype());
-  }
-  return static_cast<std::int64_t>(hash.value());
-}
-
-void CompareModels(Rank& rank, Group& group, nn::Module& module) {
-  const actors::CallNote::Scope call(rank.strand().call(),
-                                     "DistributedDataParallel", {});
-  const std::vector<std::int64_t> hashes =
-      base::OrThrow(GatherNumbers(rank, group, {LayoutOf(module)}));
-  for (int r = 1; r < group.size(); ++r) {
-    if (hashes[r] == hashes[0]) continue;
-    throw base::StatusError(absl::InvalidArgumentError(absl::StrCat(
-        "rank ", group.ranks()[r], " has another model than rank ",
-        group.ranks()[0],
-        ": the names, shapes or dtypes of its parameters or buffers differ; "
-        "all ranks of a DDP must make the same model")));
-  }
-}
-
 }  // namespace
 
 DistributedDataParallel::DistributedDataParallel(const Trainable& model,
@@ -86,8 +51,8 @@ DistributedDataParallel::DistributedDataParallel(const Trainable& model,
   distribution.exact_mean = options.exact_mean;
   distribution.static_graph = options.static_graph;
   distribution.reduction_dtype = Floating(options.reduction_dtype);
-  CompareModels(rank(), group, module());
-  core().Distribute(distribution);
+  CompareModels(rank(), group, module(), "DistributedDataParallel");
+  core().Distribute(distribution, group.ranks());
   rank().ConnectLayers();
   const auto buffers_sync =
       std::make_shared<BufferSync>(group, rank().kernels(), module());

@@ -11,8 +11,10 @@
 #include "actors/chunks/update_counts.h"
 #include "base/name_pattern.h"
 #include "base/status_error.h"
+#include "troupe/devices/device_leader.h"
 #include "troupe/internal/loop_rule.h"
 #include "troupe/internal/master_values.h"
+#include "troupe/internal/model_core.h"
 #include "troupe/internal/optimizable_core.h"
 
 namespace troupe {
@@ -82,6 +84,7 @@ Optimizer::Optimizer(
     settings->lr = rate.has_value() ? *rate : RateOf(*rule, *settings, *core);
     return settings->lr;
   });
+  if (core->leader() != nullptr) core->leader()->MakeOptimizer(make, only);
 }
 
 void Optimizer::ZeroGrad() { core().ZeroGrad(); }
@@ -203,6 +206,12 @@ void Optimizer::OnLoaded() {
     base::OrThrow(rules_[r]->SetUpdates(saved_.updates, engine_steps,
                                         model_.rank().kernels()));
     rules_[r]->SetLeftOut(left_out[r]);
+  }
+  if (DeviceLeader* const leader = model_.core().leader()) {
+    leader->Load([saved = saved_](Optimizer& replica) {
+      replica.saved_ = saved;
+      replica.OnLoaded();
+    });
   }
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "actors/launchers/cluster_from_environment.h"
 #include "actors/launchers/self_launch.h"
@@ -13,6 +15,8 @@
 #include "base/check.h"
 #include "base/exception_text.h"
 #include "base/status_error.h"
+#include "troupe/devices/device_line.h"
+#include "troupe/devices/device_replica.h"
 
 namespace troupe {
 namespace {
@@ -41,7 +45,34 @@ absl::Status CheckOptions(const SpawnOptions& options) {
                      " where SpawnOptions.cluster says which of the processes "
                      "this is; leave one of them out"));
   }
+  if (options.devices < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "SpawnOptions.devices is at least 1, not ", options.devices));
+  }
+  if (options.devices > 1 &&
+      (options.ranks != 1 || options.processes != 1 || options.cluster)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "SpawnOptions.devices is ", options.devices,
+        ", and a rank with several devices is the only one, in one process; "
+        "use one rank for each device and a DDP, or leave out ranks and "
+        "processes"));
+  }
   return absl::OkStatus();
+}
+
+// Calls run() on the rank, and ends what it has started in groups.
+void RunToEnd(Rank& rank, absl::FunctionRef<void()> run) {
+  try {
+    run();
+  } catch (const base::StatusError& error) {
+    rank.Abandon(error.status());
+    throw;
+  } catch (const std::exception&) {
+    rank.Abandon(
+        absl::InternalError(base::ExceptionText(std::current_exception())));
+    throw;
+  }
+  rank.Finish();
 }
 
 }  // namespace
@@ -50,7 +81,7 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
                                                   const SpawnOptions& options) {
   TROUPE_RETURN_IF_ERROR(CheckOptions(options));
   actors::ProgramSpec spec;
-  spec.ranks = options.ranks;
+  spec.ranks = options.ranks * options.devices;
   spec.timeout = options.timeout;
   spec.inline_bytes = options.inline_bytes;
   spec.cluster = options.cluster;
@@ -59,20 +90,20 @@ absl::StatusOr<actors::ProgramSpec> ProgramSpecOf(const Program& program,
   spec.kernels = options.kernels;
   spec.threads_per_rank = options.threads_per_rank;
   if (program == nullptr) return spec;
-  spec.body = [program, options](actors::ProgramRank& self) -> absl::Status {
-    Rank rank(self, self.kernels(), options.seed,
-              options.mesh.value_or(pipeline::Mesh(options.ranks)));
-    try {
-      program(rank);
-    } catch (const base::StatusError& error) {
-      rank.Abandon(error.status());
-      throw;
-    } catch (const std::exception&) {
-      rank.Abandon(
-          absl::InternalError(base::ExceptionText(std::current_exception())));
-      throw;
+  const auto lines = std::make_shared<DeviceLines>(options.devices);
+  spec.body = [program, options,
+               lines](actors::ProgramRank& self) -> absl::Status {
+    const pipeline::Mesh mesh =
+        options.mesh.value_or(pipeline::Mesh(options.ranks));
+    if (self.rank() >= options.ranks) {
+      Rank device(self, self.kernels(), options.seed, mesh);
+      RunToEnd(device, [&] { FollowProgram(device, lines->of(self.rank())); });
+      return absl::OkStatus();
     }
-    rank.Finish();
+    // The devices follow what the end of the program's models has them do.
+    const absl::Cleanup ended = [&lines] { lines->Close(); };
+    Rank rank(self, self.kernels(), options.seed, mesh, lines.get());
+    RunToEnd(rank, [&] { program(rank); });
     return absl::OkStatus();
   };
   return spec;

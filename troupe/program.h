@@ -37,6 +37,13 @@
 //   options.reduction_order = "any";
 //   return ExitCode(Spawn(Run, options));
 //
+// One rank may have several devices, on which DataParallel divides its batches
+// (troupe/data_parallel.h); the program runs on the first of them:
+//
+//   SpawnOptions options;
+//   options.devices = 4;
+//   return ExitCode(Spawn(Run, options));
+//
 // The simulator runs the same program in one thread (troupe/simulate.h).
 //
 // Errors: the program reports one by a base::StatusError (or any other
@@ -78,6 +85,9 @@ using Program = std::function<void(Rank& rank)>;
 
 struct SpawnOptions {
   int ranks = 1;  // number of those in all processes
+  // Number of devices of the rank, for DataParallel; above 1: there is one
+  // rank, in one process.
+  int devices = 1;
   // Number of processes; 1: this one. Main() under a launcher takes those of
   // the launcher instead; the simulator has one.
   int processes = 1;

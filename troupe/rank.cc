@@ -17,11 +17,12 @@
 namespace troupe {
 
 Rank::Rank(actors::ProgramRank& strand, std::shared_ptr<nn::Kernels> kernels,
-           std::uint64_t seed, const pipeline::Mesh& mesh)
+           std::uint64_t seed, const pipeline::Mesh& mesh, DeviceLines* devices)
     : strand_(strand),
       kernels_(std::move(kernels)),
       seed_(seed),
       mesh_(mesh),
+      devices_(devices),
       context_(*kernels_, &tape_),
       recorder_(std::make_unique<OpRecorder>(context_, *kernels_, number())),
       axes_(mesh.axis_count()) {
@@ -31,7 +32,7 @@ Rank::Rank(actors::ProgramRank& strand, std::shared_ptr<nn::Kernels> kernels,
   position.rank = number();
   context_.set_random(position);
   std::vector<int> all(size());
-  std::iota(all.begin(), all.end(), 0);
+  std::iota(all.begin(), all.end(), number() < size() ? 0 : number());
   world_ = &AddGroup(all);
 }
 

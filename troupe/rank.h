@@ -48,6 +48,7 @@ namespace troupe {
 using nn::DType;
 using nn::Shape;
 
+class DeviceLines;      // troupe/devices/device_line.h
 class LayerAxes;        // troupe/internal/layer_axes.h
 class ModelCore;        // troupe/internal/model_core.h
 class OpRecorder;       // troupe/profile/op_recorder.h
@@ -63,15 +64,18 @@ inline constexpr bool kIsUniquePtr<std::unique_ptr<T>> = true;
 
 class Rank : public nn::ContextOwner {
  public:
-  // Called by Spawn().
+  // Called by Spawn(). `devices`: those of the rank beside its own, for a
+  // DataParallel; null: it has none. A strand whose number is not in the mesh
+  // is such a device, and alone in its world.
   Rank(actors::ProgramRank& strand, std::shared_ptr<nn::Kernels> kernels,
-       std::uint64_t seed, const pipeline::Mesh& mesh);
+       std::uint64_t seed, const pipeline::Mesh& mesh,
+       DeviceLines* devices = nullptr);
   ~Rank() override;
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
   int number() const { return strand_.rank(); }
-  int size() const { return strand_.size(); }
+  int size() const { return mesh_.size(); }
   // Seed of the program, the same on all ranks.
   std::uint64_t seed() const { return seed_; }
 
@@ -95,6 +99,7 @@ class Rank : public nn::ContextOwner {
   bool records() { return context_.tape() != nullptr; }
   const pipeline::Mesh& mesh() const { return mesh_; }
   actors::ProgramRank& strand() { return strand_; }
+  DeviceLines* devices() { return devices_; }
   // The rank as a DataLoader takes it: its samples are those of its place along
   // dp.
   operator LoaderEnv();
@@ -192,6 +197,7 @@ class Rank : public nn::ContextOwner {
   const std::shared_ptr<nn::Kernels> kernels_;
   const std::uint64_t seed_;
   const pipeline::Mesh mesh_;
+  DeviceLines* const devices_;
   nn::Tape tape_;
   nn::Context context_;
   const std::unique_ptr<OpRecorder> recorder_;

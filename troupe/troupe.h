@@ -21,6 +21,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/net.h"
 #include "nn/modules/sequential.h"
+#include "troupe/data_parallel.h"
 #include "troupe/ddp.h"
 #include "troupe/engine.h"
 #include "troupe/group.h"

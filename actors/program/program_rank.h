@@ -80,6 +80,9 @@ class ProgramRank {
                                const base::Event& after) = 0;
   virtual absl::Status AwaitHandedOver(comm::Communicator& group,
                                        const base::Event& done) = 0;
+  // Waits for an event that another strand of this process completes, without a
+  // limit: that strand may compute for an hour.
+  virtual void AwaitEvent(const base::Event& event) = 0;
   virtual StrandWait& wait() = 0;
 
   // The call that the program is in.

@@ -1,6 +1,9 @@
 #include "actors/program/program_strand.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <exception>
 #include <string>
@@ -16,6 +19,10 @@
 
 namespace troupe::actors {
 namespace {
+
+// Time for which a strand with a thread of its own yields to others before it
+// sleeps: to be woken takes some 50 us, and more on a busy machine.
+constexpr std::chrono::milliseconds kYieldsFor(2);
 
 // Wakes the strand while it waits for `group`, which it drives itself or not.
 // If the fiber is unwound before what it started has ended, its memory must not
@@ -242,17 +249,26 @@ void ProgramState::AwaitAny(absl::Span<const StartedIn> started) {
   for (GroupWait& waker : wakers) waker.End();
 }
 
-void ProgramState::AwaitDevice(const base::Event& event) {
+void ProgramState::AwaitEvent(const base::Event& event) {
+  if (!shares_thread() && !device_.has_queues()) {
+    const auto until = self_->clock().now() + kYieldsFor;
+    while (!event.ready() && self_->clock().now() < until) sched_yield();
+    if (event.ready()) return;
+  }
   event.OnReady([notify = calls_.call()](const absl::Status&) { notify(); });
-  wait_.BeginForDevice(self_->clock().now());
   while (!event.ready()) {
     if (device_.Progress()) {
       fiber_->TakeNews(/*expected=*/false);
     } else {
-      WatchAfter(context_->spec.timeout);
+      if (wait_.active()) WatchAfter(context_->spec.timeout);
       fiber_->AwaitNews();
     }
   }
+}
+
+void ProgramState::AwaitDevice(const base::Event& event) {
+  wait_.BeginForDevice(self_->clock().now());
+  AwaitEvent(event);
   wait_.EndForDevice();
 }
 

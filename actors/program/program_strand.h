@@ -128,6 +128,7 @@ class ProgramState : private ProgramRank {
                        const base::Event& after) override;
   absl::Status AwaitHandedOver(comm::Communicator& group,
                                const base::Event& done) override;
+  void AwaitEvent(const base::Event& event) override;
   StrandWait& wait() override { return *fiber_; }
   CallNote& call() override { return context_->calls[rank_]; }
 

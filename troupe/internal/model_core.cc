@@ -11,6 +11,7 @@
 #include "pipeline/mesh.h"
 #include "pipeline/parameter_plan.h"
 #include "pipeline/plan_groups.h"
+#include "troupe/devices/device_leader.h"
 #include "troupe/internal/hook_runner.h"
 #include "troupe/model.h"
 #include "troupe/profile/op_recorder.h"
@@ -66,8 +67,11 @@ void ModelCore::MakeEngine(const Distribution& distribution,
   setup.module = module_.get();
   setup.seed = rank_.seed();
   setup.exact_mean = distribution.exact_mean;
+  setup.sums = distribution.sums;
   setup.static_graph = distribution.static_graph;
-  setup.delayed_buckets = pipeline::DelayedBuckets(plan, distribution.delayed);
+  setup.delayed_buckets =
+      distribution.sums ? static_cast<int>(plan.stages[0].buckets.size())
+                        : pipeline::DelayedBuckets(plan, distribution.delayed);
   setup.trace = &rank_.recorder();
   if (ranks.size() > 1) {
     for (const pipeline::PlanGroup& group : pipeline::GroupsOf(plan)) {
@@ -89,7 +93,19 @@ void ModelCore::MakeEngine(const Distribution& distribution,
   started_.set_hands_over(ranks.size() > 1 && rank_.strand().HandsOver(bytes));
 }
 
-void ModelCore::Distribute(const Distribution& distribution) {
+void ModelCore::Lead(std::unique_ptr<DeviceLeader> leader) {
+  leader_ = std::move(leader);
+}
+
+void ModelCore::OnRead(const nn::Parameter& parameter,
+                       SavedModel::ReadFn read) {
+  optimizer_.OnRead(parameter, std::move(read), rank_.kernels(),
+                    engine_->parameters());
+  if (leader_ != nullptr) leader_->ShareState();
+}
+
+void ModelCore::Distribute(const Distribution& distribution,
+                           const std::vector<int>& ranks) {
   if (optimizer_.attached() || distributed_) {
     throw base::StatusError(absl::FailedPreconditionError(
         distributed_ ? "the model has a DDP already; make one for each model"
@@ -108,13 +124,13 @@ void ModelCore::Distribute(const Distribution& distribution) {
   each([&](const Tensor& value) {
     values.push_back(base::OrThrow(
         nn::Tensor::Create(value.shape(), value.dtype(), kernels.allocator())));
-    base::OrThrow(kernels.Copy(value, values.back()));
+    nn::CopyBytes(kernels, nn::Queue::kCompute, value, values.back());
   });
   engine_.reset();
-  MakeEngine(distribution, rank_.Axis("dp").ranks());
+  MakeEngine(distribution, ranks);
   std::size_t next = 0;
   each([&](Tensor value) {
-    base::OrThrow(kernels.Copy(values[next++], value));
+    nn::CopyBytes(kernels, nn::Queue::kCompute, values[next++], value);
   });
   distributed_ = true;
 }
@@ -128,6 +144,7 @@ void ModelCore::BroadcastParameters(int root) {
 }
 
 Var ModelCore::Forward(const Var& x) {
+  if (leader_ != nullptr) return leader_->Forward(x);
   if (!rank_.context().training() || !rank_.records()) return (*module_)(x);
   CallObserver* const observer = membership_.observer();
   if (observer != nullptr) base::OrThrow(observer->OnForward(*this, x));
@@ -196,12 +213,24 @@ absl::Status ModelCore::RunBackward(absl::Span<ModelCore* const> models,
   }
   const actors::CallNote::Scope call(first.rank_.strand().call(), "Backward",
                                      {});
-  return actors::JointBackward(parts).Run(backward);
+  // It may go through models that are not trained at present.
+  for (ModelCore* model : first.rank_.models()) {
+    if (model->leader_ == nullptr) continue;
+    const bool trains = std::count(models.begin(), models.end(), model) > 0;
+    model->leader_->BeginBackward(root.tensor, trains);
+  }
+  TROUPE_RETURN_IF_ERROR(actors::JointBackward(parts).Run(backward));
+  for (ModelCore* model : models) {
+    if (model->leader_ == nullptr) continue;
+    TROUPE_RETURN_IF_ERROR(model->leader_->EndBackward());
+  }
+  return absl::OkStatus();
 }
 
 void ModelCore::Step(const CallPlace& place, std::optional<double> rate) {
   const actors::CallNote::Scope call(rank_.strand().call(), "Step", place);
   optimizer_.TakeRate(rate);
+  if (leader_ != nullptr) leader_->Step(place, optimizer_.last_rate());
   const absl::Status status = engine_->Step();
   if (!status.ok()) {
     throw base::StatusError(absl::Status(
@@ -213,6 +242,7 @@ void ModelCore::Step(const CallPlace& place, std::optional<double> rate) {
 
 void ModelCore::ZeroGrad() {
   base::OrThrow(engine_->ZeroGrad());
+  if (leader_ != nullptr) leader_->Discard();
   discarded_ = true;
 }
 

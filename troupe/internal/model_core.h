@@ -41,13 +41,17 @@ struct Distribution {
   pipeline::BucketOptions buckets;
   bool exact_mean = false;
   bool static_graph = false;
+  // Whether gradients are added up in place of averaged, always by number of
+  // the bucket: those of a DataParallel.
+  bool sums = false;
   std::optional<nn::DType> reduction_dtype;
   // See pipeline::ParameterPlanOptions.
   std::vector<std::int64_t> bucket_limits;
   std::vector<std::string> delayed;
 };
 
-class HookRunner;  // troupe/internal/hook_runner.h
+class DeviceLeader;  // troupe/devices/device_leader.h
+class HookRunner;    // troupe/internal/hook_runner.h
 
 class ModelCore : public OptimizableCore,
                   private actors::EngineHost,
@@ -64,10 +68,14 @@ class ModelCore : public OptimizableCore,
   // Whether no parameter has requires_grad.
   bool frozen() const;
 
-  // Makes the gradients reduced over the ranks along dp from now on, in these
-  // buckets. The values stay. Throws if there is an optimizer.
-  void Distribute(const Distribution& distribution);
+  // Makes the gradients reduced over `ranks`, which have this one, from now on,
+  // in these buckets. The values stay. Throws if there is an optimizer.
+  void Distribute(const Distribution& distribution,
+                  const std::vector<int>& ranks);
   bool distributed() const { return distributed_; }
+  // Lets the model have replicas on other devices, which do what it does.
+  void Lead(std::unique_ptr<DeviceLeader> leader);
+  DeviceLeader* leader() { return leader_.get(); }
   // Lets a communication hook reduce the gradients from now on. All ranks along
   // dp call it: the hook gets a group of its own. Throws if there is one
   // already.
@@ -116,10 +124,7 @@ class ModelCore : public OptimizableCore,
   AttachedOptimizer& optimizer() { return optimizer_; }
   const AttachedOptimizer& optimizer() const { return optimizer_; }
   // See SavedModel::WatchReads().
-  void OnRead(const nn::Parameter& parameter, SavedModel::ReadFn read) {
-    optimizer_.OnRead(parameter, std::move(read), rank_.kernels(),
-                      engine_->parameters());
-  }
+  void OnRead(const nn::Parameter& parameter, SavedModel::ReadFn read);
   // Runs the backward of a loss that depends on the parameters of these models,
   // of which there is one at least.
   static absl::Status Backward(absl::Span<ModelCore* const> models,
@@ -165,6 +170,7 @@ class ModelCore : public OptimizableCore,
   std::function<void(const ActiveRanks&)> sync_buffers_;
   JoinMembership membership_;
   bool discarded_ = false;
+  std::unique_ptr<DeviceLeader> leader_;  // null: the rank has one device
 };
 
 }  // namespace troupe

@@ -57,7 +57,7 @@ absl::Status LoopEngine::MakeParameters() {
   setup.replica = plan_.mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
   setup.kernels = setup_.kernels;
   setup.seed = setup_.seed;
-  setup.averages = !setup_.exact_mean;
+  setup.averages = !setup_.exact_mean && !setup_.sums;
   setup.keeps_grads = true;
   setup.start_threads = setup_.start_threads;
   setup.grad_allocator = setup_.grad_allocator;

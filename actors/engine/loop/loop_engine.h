@@ -119,6 +119,7 @@ class LoopEngine : private GradientLedger::Listener {
     nn::Module* module = nullptr;
     std::uint64_t seed = 0;
     bool exact_mean = false;
+    bool sums = false;  // whether gradients are added up, and not averaged
     // Whether the backwards of each step use the same parameters as those of
     // the first one, on each rank. Step() checks that locally, and no marks of
     // used parameters are exchanged after the first step.
@@ -128,8 +129,7 @@ class LoopEngine : private GradientLedger::Listener {
     int delayed_buckets = 0;
     TraceSink* trace = nullptr;        // null: no trace
     StepPosition* position = nullptr;  // read by other threads; may be null
-    // Number of threads that fill the parameters.
-    int start_threads = 1;
+    int start_threads = 1;  // number of those that fill the parameters
     // Allocator of gradients in host memory; null: that of all tensors.
     nn::Allocator* grad_allocator = nullptr;
   };

@@ -33,7 +33,10 @@
 #include "nn/optim/sgd.h"
 #include "nn/tensor/allocator.h"
 #include "troupe/comm_hook.h"
+#include "troupe/data_parallel.h"
 #include "troupe/ddp.h"
+#include "troupe/devices/device_exchange.h"
+#include "troupe/devices/device_line.h"
 #include "troupe/engine.h"
 #include "troupe/internal/attached_optimizer.h"
 #include "troupe/internal/call_error.h"
@@ -41,6 +44,7 @@
 #include "troupe/internal/join_notice.h"
 #include "troupe/internal/loop_rule.h"
 #include "troupe/internal/master_values.h"
+#include "troupe/internal/model_layout.h"
 #include "troupe/internal/optimizable_core.h"
 #include "troupe/internal/started_collectives.h"
 #include "troupe/loader.h"
@@ -99,6 +103,34 @@ namespace replace_file_h {
 extern base::FileSystem& files;
 extern const std::string path, text;
 }  // namespace replace_file_h
+
+namespace data_parallel_h {
+struct Toy : nn::Net {
+  Var Forward(Var x) override { return x; }
+};
+extern Rank& rank;
+extern DataLoader& loader;
+}  // namespace data_parallel_h
+
+namespace device_exchange_h {
+extern ModelCore& core;
+extern Group& group;
+extern const Var x;
+extern const Shape shape;
+extern const DType dtype;
+}  // namespace device_exchange_h
+
+namespace device_line_h {
+extern actors::ProgramRank& strand;
+extern DeviceReplicas& replicas;
+void Use(DeviceReplicas& replicas);
+}  // namespace device_line_h
+
+namespace model_layout_h {
+extern Rank& rank;
+extern Group& group;
+extern nn::Module& module;
+}  // namespace model_layout_h
 
 namespace ddp_h {
 struct Toy : nn::Net {
