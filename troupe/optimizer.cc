@@ -14,7 +14,6 @@
 #include "troupe/devices/device_leader.h"
 #include "troupe/internal/loop_rule.h"
 #include "troupe/internal/master_values.h"
-#include "troupe/internal/model_core.h"
 #include "troupe/internal/optimizable_core.h"
 
 namespace troupe {
@@ -207,7 +206,7 @@ void Optimizer::OnLoaded() {
                                         model_.rank().kernels()));
     rules_[r]->SetLeftOut(left_out[r]);
   }
-  if (DeviceLeader* const leader = model_.core().leader()) {
+  if (DeviceLeader* const leader = core().leader()) {
     leader->Load([saved = saved_](Optimizer& replica) {
       replica.saved_ = saved;
       replica.OnLoaded();

@@ -1,7 +1,7 @@
 // The replica of a DataParallel's model (troupe/data_parallel.h) on a further
 // device of the rank. It does what the model on the first device has it do, by
-// tasks (troupe/devices/device_line.h): forwards and backwards of this device's part of
-// the batch, steps of an optimizer of its own.
+// tasks (troupe/devices/device_line.h): forwards and backwards of this device's
+// part of the batch, steps of an optimizer of its own.
 //
 // A forward is recorded on a tape of its own, so that each may have its
 // backward at any time: the first device has one tape for all, and resets it.

@@ -75,7 +75,7 @@ class ModelCore : public OptimizableCore,
   bool distributed() const { return distributed_; }
   // Lets the model have replicas on other devices, which do what it does.
   void Lead(std::unique_ptr<DeviceLeader> leader);
-  DeviceLeader* leader() { return leader_.get(); }
+  DeviceLeader* leader() override { return leader_.get(); }
   // Lets a communication hook reduce the gradients from now on. All ranks along
   // dp call it: the hook gets a group of its own. Throws if there is one
   // already.

@@ -24,6 +24,8 @@
 
 namespace troupe {
 
+class DeviceLeader;  // troupe/devices/device_leader.h
+
 class OptimizableCore {
  public:
   // Sets the rate of the step to come, to the given one or that of the
@@ -52,6 +54,10 @@ class OptimizableCore {
   // The step of the random draws to come.
   virtual std::int64_t draws() = 0;
   virtual void SetDraws(std::int64_t step) = 0;
+
+  // The replicas on other devices of its rank, which do what it does; null:
+  // there are none.
+  virtual DeviceLeader* leader() { return nullptr; }
 
   // Whether reductions are under way.
   virtual bool reduces() const = 0;
