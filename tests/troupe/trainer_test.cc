@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -142,6 +143,43 @@ TEST(TrainerTest, ATrainingStepHasTheBitsOfTheLoss) {
     return nn::CrossEntropy(y, nn::Var(ctx, batch.targets));
   };
   ExpectOk(Trainer(options).Fit(task, Train(10), Val()));
+  EXPECT_EQ(recorder->losses, want.losses);
+  EXPECT_EQ(recorder->val_losses, want.val_losses);
+}
+
+// Two nodes, which meet over TCP, and one.
+TEST(TrainerTest, NodesHaveTheBitsOfOne) {
+  const auto recorder = std::make_shared<Recorder>();
+  TrainerOptions options = QuietTrainer();
+  options.devices = 2;
+  options.max_steps = 4;
+  options.callbacks = {recorder};
+  ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10), Val()));
+  const Recorder want = *recorder;
+  *recorder = Recorder();
+  options.devices = 1;
+  options.num_nodes = 2;
+  std::promise<int> port;
+  const auto node = [&](int number, actors::ClusterOptions cluster) {
+    cluster.process = number;
+    cluster.processes = 2;
+    cluster.insecure = true;
+    TrainerOptions own = options;
+    own.cluster = cluster;
+    return Trainer(own).Fit(DigitsTask(), Train(10), Val());
+  };
+  auto other = std::async(std::launch::async, [&] {
+    actors::ClusterOptions cluster;
+    cluster.master_port = port.get_future().get();
+    return node(1, cluster);
+  });
+  actors::ClusterOptions first;
+  first.on_listening = [&](int number) {
+    port.set_value(number);
+    return absl::OkStatus();
+  };
+  ExpectOk(node(0, first));
+  ExpectOk(other.get());
   EXPECT_EQ(recorder->losses, want.losses);
   EXPECT_EQ(recorder->val_losses, want.val_losses);
 }

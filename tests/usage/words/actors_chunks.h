@@ -188,6 +188,7 @@ namespace user_loss_h {
 extern nn::Context& ctx;
 extern const std::unique_ptr<nn::Module> module;
 extern ModelBatches batches;
+extern const int m;
 extern const nn::Tensor x;
 extern nn::Tensor stats;
 }  // namespace user_loss_h
