@@ -20,6 +20,7 @@
 #include "pipeline/schedules/schedules.h"
 #include "tests/base/seeds.h"
 #include "tests/troupe/digits_loop.h"
+#include "tests/troupe/queued_ranks.h"
 #include "tests/troupe/threads_as_processes.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
@@ -229,9 +230,32 @@ TEST(PipelineParallelTest, StagesInDifferentProcesses) {
   EXPECT_THAT(losses, Each(JobLosses(way)));
 }
 
+TEST(PipelineParallelTest, QueuedDevicesHaveTheBitsOfCpus) {
+  for (const std::string schedule : {"1f1b", "zb_v"}) {
+    Way way;
+    way.schedule = schedule;
+    way.chunks = schedule == "zb_v" ? 2 : 1;
+    way.dp = 2;
+    way.clip_grad_norm = 0.5;
+    std::vector<std::vector<double>> cpus, devices;
+    SpawnOptions options = PlainRanks(way.dp * way.pp);
+    options.mesh = pipeline::Mesh(way.dp, way.pp);
+    absl::Status status = Spawn(Loop(way, &cpus), options);
+    ASSERT_TRUE(status.ok()) << status;
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      options = QueuedRanks(way.dp * way.pp, seed);
+      options.mesh = pipeline::Mesh(way.dp, way.pp);
+      status = Spawn(Loop(way, &devices), options);
+      ASSERT_TRUE(status.ok()) << status << ", seed " << seed;
+      EXPECT_EQ(devices, cpus) << schedule << ", seed " << seed;
+    }
+  }
+}
+
 // Evaluations and outputs of a pipeline are those of the whole model.
 TEST(PipelineParallelTest, EvaluatesAndPredicts) {
-  const auto run = [](const Way& way, std::vector<double>* losses,
+  const auto run = [](const Way& way, SpawnOptions options,
+                      std::vector<double>* losses,
                       std::vector<float>* outputs) {
     const Program program = [=](Rank& rank) {
       PipelineParallel model(rank, MakeModel, OptionsOf(way));
@@ -243,27 +267,29 @@ TEST(PipelineParallelTest, EvaluatesAndPredicts) {
         const Tensor output = model.Predict(x);
         EXPECT_EQ(output.defined(), model.is_last());
         if (rank.number() == 0) losses->push_back(loss);
-        if (output.defined()) {
-          const auto values = output.span<float>();
-          outputs->assign(values.begin(), values.end());
-        }
+        if (output.defined()) *outputs = ValuesOn(rank, output);
         EXPECT_EQ(model.Run(x, y, nn::ops::CrossEntropyLoss()), loss);
         optimizer.Step();
       }
     };
-    const absl::Status status = Spawn(program, RanksOf(way));
+    options.mesh = pipeline::Mesh(way.dp, way.pp);
+    const absl::Status status = Spawn(program, options);
     EXPECT_TRUE(status.ok()) << status;
   };
   Way whole, cut;
   whole.pp = 1;
   std::vector<double> whole_losses, cut_losses;
   std::vector<float> whole_outputs, cut_outputs;
-  run(whole, &whole_losses, &whole_outputs);
-  run(cut, &cut_losses, &cut_outputs);
+  run(whole, PlainRanks(1), &whole_losses, &whole_outputs);
+  run(cut, PlainRanks(2), &cut_losses, &cut_outputs);
   EXPECT_EQ(whole_losses.size(), 3u);
   EXPECT_LT(whole_losses[2], whole_losses[0]);
   EXPECT_EQ(cut_losses, whole_losses);
   EXPECT_EQ(whole_outputs.size(), std::size_t{kDigitsBatch * 10});
+  EXPECT_EQ(cut_outputs, whole_outputs);
+  cut_losses.clear();
+  run(cut, QueuedRanks(2, /*seed=*/7), &cut_losses, &cut_outputs);
+  EXPECT_EQ(cut_losses, whole_losses);
   EXPECT_EQ(cut_outputs, whole_outputs);
 }
 

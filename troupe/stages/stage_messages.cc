@@ -121,9 +121,10 @@ void StageMessages::Send(int stage, bool forward, int micro_batch,
     }
     const actors::Outgoing out =
         base::OrThrow(actors::PrepareSend(kernels, *group_, tensor));
-    sent_.push_back({out.data, base::OrThrow(group_->StartSend(
-                                   RankOf(stage), TagOf(stage, forward),
-                                   out.data, out.ready))});
+    sent_.push_back(
+        {tensor, out.data,
+         base::OrThrow(group_->StartSend(RankOf(stage), TagOf(stage, forward),
+                                         out.data, out.ready))});
   }
 }
 

@@ -78,7 +78,8 @@ class StageMessages {
     std::deque<Receive> tensors;  // its tensors; empty: none comes
   };
   struct Sent {
-    nn::Tensor tensor;  // memory that the group reads
+    // Memory that is read until then: by the device, and by the group.
+    nn::Tensor tensor, data;
     base::Event done;
   };
 
