@@ -179,11 +179,14 @@ bool StageMessages::sending() {
 
 void StageMessages::AddTo(std::vector<actors::StartedIn>& started) const {
   for (const Channel& channel : channels_) {
-    for (const Receive& tensor : channel.tensors) {
-      if (tensor.done.ready()) continue;
-      started.push_back({group_.get(), tensor.done, /*drives=*/true});
-      break;
-    }
+    if (channel.tensors.empty()) continue;
+    // All may have come since Take(): then the wait ends at once.
+    const auto next = std::find_if(
+        channel.tensors.begin(), channel.tensors.end(),
+        [](const Receive& tensor) { return !tensor.done.ready(); });
+    const Receive& awaited =
+        next == channel.tensors.end() ? channel.tensors.front() : *next;
+    started.push_back({group_.get(), awaited.done, /*drives=*/true});
   }
   for (const Sent& sent : sent_) {
     started.push_back({group_.get(), sent.done, /*drives=*/true});
