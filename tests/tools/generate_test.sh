@@ -56,9 +56,10 @@ quietly "${generate[@]}" --prompt='To be' --temperature=0 --stop='not ' --stop=x
 [[ $(cat out.txt) == 'To be, or ' ]] || die "$(cat out.txt)"
 quietly "${generate[@]}" --prompt='To be, or' --temperature=0 --tokens=33 \
   --repetition-penalty=100
-grep -q 'To be, or not' out.txt && die "no penalty: $(cat out.txt)"
+cp out.txt penalized.txt
 quietly "${generate[@]}" --prompt='To be, or' --temperature=0 --tokens=33
 cp out.txt likeliest.txt
+cmp -s penalized.txt likeliest.txt && die "no penalty: $(cat penalized.txt)"
 quietly "${generate[@]}" --prompt='To be, or' --temperature=4 --tokens=33 --min-p=1
 same_bytes likeliest.txt out.txt
 

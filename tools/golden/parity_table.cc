@@ -17,6 +17,17 @@ double TorchErrorOf(const std::string& name, const ParityErrors& torch) {
   return 0;
 }
 
+ParityLine JudgeOne(const char* what, double f64, double f64_max, double f32,
+                    double torch_f32) {
+  ParityLine line;
+  line.what = what;
+  line.f64 = f64;
+  line.f64_max = f64_max;
+  line.f32 = f32;
+  line.torch_f32 = torch_f32;
+  return line;
+}
+
 ParityLine JudgeGradients(const ParityRow& row) {
   ParityLine line;
   line.what = "gradients";
@@ -53,10 +64,12 @@ bool ParityLine::ok() const {
 std::vector<ParityLine> Judge(const ParityRow& row) {
   const ParityErrors& torch = row.torch_f32;
   return {
-      {"output", row.f64.output, kF64ErrorMax, row.f32.output, torch.output},
-      {"loss", row.f64.loss, kF64ErrorMax, row.f32.loss, torch.loss},
+      JudgeOne("output", row.f64.output, kF64ErrorMax, row.f32.output,
+               torch.output),
+      JudgeOne("loss", row.f64.loss, kF64ErrorMax, row.f32.loss, torch.loss),
       JudgeGradients(row),
-      {"losses", row.f64.losses, kF64LossesMax, row.f32.losses, torch.losses}};
+      JudgeOne("losses", row.f64.losses, kF64LossesMax, row.f32.losses,
+               torch.losses)};
 }
 
 bool AllOk(const std::vector<ParityLine>& lines) {

@@ -282,8 +282,9 @@ bool PipelineCore::TakeWhatCame() {
 }
 
 void PipelineCore::AwaitNews() {
-  if (TakeWhatCame()) return;
-  messages_->sending();  // forgets what was sent
+  // The end of a message that was sent is news, too: its sender may wait for
+  // nothing else (AwaitSent).
+  if (TakeWhatCame() || messages_->DropSent()) return;
   std::vector<actors::StartedIn> started;
   if (!started_.empty()) started.push_back(started_.Oldest());
   messages_->AddTo(started);

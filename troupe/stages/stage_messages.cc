@@ -160,13 +160,14 @@ std::optional<actors::Transfer> StageMessages::Take() {
   return std::nullopt;
 }
 
-void StageMessages::DropSent() {
-  sent_.erase(std::remove_if(sent_.begin(), sent_.end(),
-                             [](const Sent& sent) {
-                               return sent.done.ready() &&
-                                      sent.done.status().ok();
-                             }),
-              sent_.end());
+bool StageMessages::DropSent() {
+  const auto used =
+      std::remove_if(sent_.begin(), sent_.end(), [](const Sent& sent) {
+        return sent.done.ready() && sent.done.status().ok();
+      });
+  const bool any = used != sent_.end();
+  sent_.erase(used, sent_.end());
+  return any;
 }
 
 bool StageMessages::sending() {

@@ -56,6 +56,9 @@ class StageMessages {
   std::optional<actors::Transfer> Take();
   // Whether something that was sent is still in use.
   bool sending();
+  // Forgets what was sent and is no longer in use. Returns whether there was
+  // something.
+  bool DropSent();
   // Adds the messages under way.
   void AddTo(std::vector<actors::StartedIn>& started) const;
   // Moves messages, unless another strand does.
@@ -89,7 +92,6 @@ class StageMessages {
   int RankOf(int stage) const { return plan_.stages[stage].place.pp; }
   void AddChannel(int stage, bool forward, int from);
   void StartReceives(Channel& channel);
-  void DropSent();
 
   Rank& rank_;
   const pipeline::Plan& plan_;
