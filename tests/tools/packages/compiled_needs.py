@@ -16,6 +16,9 @@ import subprocess
 # none that is new enough, and GPU code is built only where a toolkit is.
 OF_NVIDIA = ("cublas", "cuda", "cudnn", "nccl", "vector_functions.h",
              "vector_types.h")
+# Headers of libtorch, which PyTorch's wheel brings: what reads them is built only
+# where it is at hand.
+OF_TORCH = ("torch/",)
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
 _LIBRARY = re.compile(r'"(-l:?[\w.+-]*\w)"')
@@ -23,7 +26,8 @@ _FILE_OF_LINKER = re.compile(r"/.*\.(a|o|so)(\.[\d.]+)?$")
 
 
 def system_includes(files, tree_folders):
-    """{header: a place that includes it}, without the tree's own and NVIDIA's.
+    """{header: a place that includes it}, without the tree's own, NVIDIA's
+    and libtorch's.
 
     Headers in quotes that begin with one of the folders of the tree are its
     own or made in its build. CUDA sources are left out.
@@ -34,7 +38,7 @@ def system_includes(files, tree_folders):
             continue
         for include in _INCLUDE.finditer(file.text):
             quote, header = include.groups()
-            if header.startswith(OF_NVIDIA):
+            if header.startswith(OF_NVIDIA + OF_TORCH):
                 continue
             if quote == '"' and (header.split("/")[0] in tree_folders or
                                  "/" not in header):
