@@ -1,6 +1,6 @@
 // A small GPT in a loop of one's own: two ranks train it on characters, and
 // rank 0 lets it write between steps. gpt_loop.py is the same with PyTorch,
-// with 72 lines, blank lines and comments aside.
+// with 71 lines, blank lines and comments aside.
 //
 //   bazel run //examples/gpt_loop
 
