@@ -61,8 +61,10 @@ class Trainer::Observer : public actors::JobObserver {
 
  private:
   bool EndsEpoch(std::int64_t step) const {
+    const auto& sampler = trainer_.info_.sampler;
     const std::int64_t next = step - trainer_.info_.first_step;
-    return trainer_.info_.sampler->BatchAt(next).epoch > trainer_.epoch_;
+    return sampler.has_value() &&
+           sampler->BatchAt(next).epoch > trainer_.epoch_;
   }
 
   Trainer& trainer_;
@@ -106,6 +108,7 @@ absl::Status Trainer::FitBy(const Runner& run, const Task& task,
     stop_ = false;
   }
   metrics_.clear();
+  info_ = actors::JobInfo();
   result_ = {};
   epoch_ = 0;
   TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec, SetUp(task, train, val));
@@ -149,7 +152,9 @@ bool Trainer::should_stop() const {
 
 void Trainer::OnStep(const StepReport& step) {
   global_step_ = step.step;
-  epoch_ = info_.sampler->BatchAt(step.step - info_.first_step - 1).epoch;
+  if (info_.sampler.has_value()) {
+    epoch_ = info_.sampler->BatchAt(step.step - info_.first_step - 1).epoch;
+  }
   Log("train_loss", step.loss);
   if (is_classification_) Log("train_accuracy", step.accuracy);
 }

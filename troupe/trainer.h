@@ -61,7 +61,9 @@ class Trainer {
   using Runner = std::function<absl::StatusOr<actors::JobResult>(
       const actors::JobSpec& spec, actors::JobObserver* observer)>;
   // Does the same with all ranks where `run` has them. Stop() only makes
-  // should_stop() true.
+  // should_stop() true. Under a runner that does not call OnStart(), as a
+  // simulation, epochs are unknown: current_epoch() stays 0, and
+  // OnTrainEpochEnd() is not called.
   absl::Status FitBy(const Runner& run, const Task& task, const FitData& train,
                      const FitData& val = {});
 
