@@ -61,10 +61,8 @@ class Trainer::Observer : public actors::JobObserver {
 
  private:
   bool EndsEpoch(std::int64_t step) const {
-    const auto& sampler = trainer_.info_.sampler;
     const std::int64_t next = step - trainer_.info_.first_step;
-    return sampler.has_value() &&
-           sampler->BatchAt(next).epoch > trainer_.epoch_;
+    return trainer_.info_.sampler->BatchAt(next).epoch > trainer_.epoch_;
   }
 
   Trainer& trainer_;
@@ -152,9 +150,7 @@ bool Trainer::should_stop() const {
 
 void Trainer::OnStep(const StepReport& step) {
   global_step_ = step.step;
-  if (info_.sampler.has_value()) {
-    epoch_ = info_.sampler->BatchAt(step.step - info_.first_step - 1).epoch;
-  }
+  epoch_ = info_.sampler->BatchAt(step.step - info_.first_step - 1).epoch;
   Log("train_loss", step.loss);
   if (is_classification_) Log("train_accuracy", step.accuracy);
 }

@@ -16,9 +16,9 @@
 //       trainer.Fit(task, {train, /*batch_size=*/32, /*shuffle=*/true}, {val});
 //   trainer.callback_metrics().at("val_loss");
 //
-// As in any job, an epoch's last batch is left out if it is not whole, and
-// losses are means over all counted targets of a step, also of its accumulated
-// batches.
+// An epoch's last batch is left out if it is not whole, and losses are means
+// over all counted targets of a step, also of its accumulated batches: both are
+// so in any job.
 //
 // Errors: kInvalidArgument names the option; those of actors/job.h, and of
 // callbacks. Threads: Fit() from one; it returns when the job has ended. Stop()
@@ -61,9 +61,7 @@ class Trainer {
   using Runner = std::function<absl::StatusOr<actors::JobResult>(
       const actors::JobSpec& spec, actors::JobObserver* observer)>;
   // Does the same with all ranks where `run` has them. Stop() only makes
-  // should_stop() true. Under a runner that does not call OnStart(), as a
-  // simulation, epochs are unknown: current_epoch() stays 0, and
-  // OnTrainEpochEnd() is not called.
+  // should_stop() true.
   absl::Status FitBy(const Runner& run, const Task& task, const FitData& train,
                      const FitData& val = {});
 

@@ -54,7 +54,7 @@ struct Task {
   TaskOptimizer optimizer;
   // Either is needed: the loss of the model's output, or a step of one's own,
   // such as &MyModel::TrainingStep, which needs a whole model on each rank.
-  // With both, evaluations take the loss.
+  // Evaluations take the loss where both are given.
   actors::JobLoss loss;
   actors::JobTrainingStep training_step;
 };

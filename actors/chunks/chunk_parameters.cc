@@ -56,9 +56,9 @@ absl::Status ChunkParameters::MakeArenas(nn::Module& module) {
   options.threads = setup_.start_threads;
   options.grad_dtype = plan.grad_dtype;
   options.grad_allocator = &ReducedMemory();
-  // With one micro-batch, a bucket is updated soon after it is complete, and
-  // the next one can use the memory of its gradients. With several, all buckets
-  // need gradients at a time.
+  // A bucket of a single micro-batch is updated soon after it is complete, and
+  // the next one can use the memory of its gradients. Several micro-batches
+  // need the gradients of all buckets at a time.
   options.keep_grads = setup_.keeps_grads || plan.micro_batches > 1 ||
                        setup_.update_queue != nn::Queue::kCompute;
   // If backward may update rows, the gradients of even the largest bucket may

@@ -87,6 +87,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   const ProcessContextPtr& process = setup.process;
   plan_ = *process->plan;
   first_step_ = process->span->first_step;
+  AnnounceJob(*process, observer);
   SupervisorActor supervisor =
       SpawnCrew(system, process, std::move(setup.checkpoint));
   while (!process->outcome.HasBeenSet()) {

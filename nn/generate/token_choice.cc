@@ -66,7 +66,7 @@ absl::Span<const float> TokenChoice::Penalized(
   for (const std::int32_t token : text) {
     const auto i = static_cast<std::size_t>(token);
     if (token < 0 || i >= logits.size()) continue;
-    // From the model's logit: a token counts once, however often it came.
+    // A token counts once, however often it came, so the model's logit is read.
     penalized_[i] = logits[i] < 0 ? logits[i] * penalty : logits[i] / penalty;
   }
   return penalized_;

@@ -24,7 +24,7 @@
 // Backward keeps the inputs, y and one f32 for each head of each query: nothing
 // of size T S. The result of a sample does not depend on the others.
 //
-// With a mask or a bias of the scores: masked_attention.h. Heads on a GPU have
+// masked_attention.h takes a mask or a bias of the scores. Heads on a GPU have
 // at most 128 elements.
 // Errors (sticky in ctx): kInvalidArgument with the shapes, or a dropout that
 // is not in [0, 1]. kFailedPrecondition: the context has no random position.

@@ -192,8 +192,9 @@ TEST(TrainerTest, Simulated) {
   options.max_steps = 4;
   options.val_check_interval = 2;
   options.callbacks = {recorder};
-  ExpectOk(Trainer(options).Fit(DigitsTask(), Train(8), Val()));
+  ExpectOk(Trainer(options).Fit(DigitsTask(), Train(50), Val()));
   const Recorder want = *recorder;
+  EXPECT_THAT(want.epoch_ends, ElementsAre(2, 4));
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     *recorder = Recorder();
     const auto simulate = [&](const JobSpec& spec,
@@ -205,8 +206,9 @@ TEST(TrainerTest, Simulated) {
       ExpectOk(simulation.Check());
       return result;
     };
-    ExpectOk(Trainer(options).FitBy(simulate, DigitsTask(), Train(8), Val()));
+    ExpectOk(Trainer(options).FitBy(simulate, DigitsTask(), Train(50), Val()));
     ASSERT_EQ(recorder->losses, want.losses) << "seed " << seed;
+    ASSERT_EQ(recorder->epoch_ends, want.epoch_ends) << "seed " << seed;
     ASSERT_EQ(recorder->val_losses, want.val_losses) << "seed " << seed;
     ASSERT_EQ(recorder->ends, 1);
   }
