@@ -98,10 +98,10 @@ class EarlyStopping : public Callback {
 //
 // A `monitor` has one made at each evaluation; of those of this run the
 // `save_top_k` best are kept, and the newest. Without a monitor, one is made
-// every `every_n_train_steps` steps, or as often as evaluations are (each epoch,
-// if there are none), and the newest `save_top_k` are kept. -1 keeps all, 0
-// saves nothing. The end of the run has one in any case. A new run in a folder
-// with checkpoints is refused.
+// every `every_n_train_steps` steps, or as often as evaluations are (each
+// epoch, if there are none), and the newest `save_top_k` are kept. -1 keeps
+// all, 0 saves nothing. The end of the run has one in any case. A new run in a
+// folder with checkpoints is refused.
 class ModelCheckpoint : public Callback {
  public:
   // An empty `dirpath` is "checkpoints" in TrainerOptions::default_root_dir.
