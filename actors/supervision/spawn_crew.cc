@@ -62,6 +62,15 @@ class Spawned {
   std::vector<caf::strong_actor_ptr> actors_;
 };
 
+// Returns what `spawn` returns, and leaves the actors that it spawned alive.
+template <typename Spawn>
+auto AllOrNone(const Spawn& spawn) {
+  Spawned spawned;
+  auto crew = spawn(spawned);
+  spawned.Release();
+  return crew;
+}
+
 // One rank's actor and those of its strands that still need their ComputePeers.
 struct SpawnedRank {
   RankActor rank;
@@ -149,30 +158,29 @@ LocalCrew SpawnRanks(caf::actor_system& system,
                      const ProcessContextPtr& process,
                      const SupervisorActor& supervisor,
                      std::shared_ptr<const Checkpoint> checkpoint) {
-  Spawned spawned;
-  LocalCrew crew = SpawnRanks(system, spawned, process, supervisor, checkpoint);
-  spawned.Release();
-  return crew;
+  return AllOrNone([&](Spawned& spawned) {
+    return SpawnRanks(system, spawned, process, supervisor, checkpoint);
+  });
 }
 
 SupervisedCrew SpawnSupervised(caf::actor_system& system,
                                const ProcessContextPtr& process,
                                std::shared_ptr<const Checkpoint> checkpoint) {
-  Spawned spawned;
-  SupervisedCrew all = SpawnSupervised(system, spawned, process, checkpoint);
-  spawned.Release();
-  return all;
+  return AllOrNone([&](Spawned& spawned) {
+    return SpawnSupervised(system, spawned, process, checkpoint);
+  });
 }
 
 SupervisorActor SpawnCrew(caf::actor_system& system,
                           const ProcessContextPtr& process,
                           std::shared_ptr<const Checkpoint> checkpoint) {
-  Spawned spawned;
-  SupervisedCrew all = SpawnSupervised(system, spawned, process, checkpoint);
-  // The crew is complete before the supervisor reads it.
-  caf::anon_send(all.supervisor, begin_atom::value);
-  spawned.Release();
-  return all.supervisor;
+  return AllOrNone([&](Spawned& spawned) {
+    const SupervisedCrew all =
+        SpawnSupervised(system, spawned, process, checkpoint);
+    // The crew is complete before the supervisor reads it.
+    caf::anon_send(all.supervisor, begin_atom::value);
+    return all.supervisor;
+  });
 }
 
 }  // namespace troupe::actors
