@@ -180,17 +180,8 @@ absl::Status GroupWork::UpdateReplicas(int rank, std::uint64_t seq,
   TROUPE_RETURN_IF_ERROR(CompareReplicas(rank, seq));
   ReplicaUpdate& mine = *all[rank].update;
   TROUPE_RETURN_IF_ERROR(ApplyCaught(mine, begin, sum));
-  const absl::Span<const nn::Tensor> updated = mine.replicas();
   for (int r = 0; r < size_; ++r) {
-    if (r == rank) continue;
-    const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();
-    for (std::size_t i = 0; i < updated.size(); ++i) {
-      const std::size_t element_bytes = nn::SizeOf(updated[i].dtype());
-      std::memcpy(
-          static_cast<char*>(theirs[i].raw()) + begin * element_bytes,
-          static_cast<const char*>(updated[i].raw()) + begin * element_bytes,
-          count * element_bytes);
-    }
+    if (r != rank) CopyReplicas(mine, begin, count, *all[r].update);
   }
   return absl::OkStatus();
 }

@@ -29,18 +29,9 @@ absl::Status Update(Operation* op, std::int64_t begin, std::int64_t count,
     absl::MutexLock lock(&op->update_mutex);
     TROUPE_RETURN_IF_ERROR(ApplyCaught(mine, begin, view));
   }
-  const absl::Span<const nn::Tensor> updated = mine.replicas();
   for (int place = 0; place < calls.size(); ++place) {
     if (place == updater) continue;
-    const absl::Span<const nn::Tensor> theirs =
-        calls[place].collective.update->replicas();
-    for (std::size_t k = 0; k < updated.size(); ++k) {
-      const std::size_t element = nn::SizeOf(updated[k].dtype());
-      const std::size_t offset = static_cast<std::size_t>(begin) * element;
-      std::memcpy(static_cast<char*>(theirs[k].raw()) + offset,
-                  static_cast<const char*>(updated[k].raw()) + offset,
-                  static_cast<std::size_t>(count) * element);
-    }
+    CopyReplicas(mine, begin, count, *calls[place].collective.update);
   }
   return absl::OkStatus();
 }
