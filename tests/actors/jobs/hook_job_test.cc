@@ -17,6 +17,7 @@
 #include "nn/optim/adam.h"
 #include "tests/actors/jobs/one_weight_job.h"
 #include "tests/actors/jobs/queued_job.h"
+#include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -188,10 +189,7 @@ JobSpec HookedJob(const std::function<void(JobSpec&)>& edit) {
 void ExpectOneOutcomeUnderEverySeed(const JobSpec& spec, std::uint64_t seeds,
                                     const SimulatedRun& want) {
   ASSERT_TRUE(want.result.ok()) << want.result.status();
-  for (std::uint64_t seed : Seeds(seeds)) {
-    const SimulatedRun run = Simulate(spec, seed);
-    ASSERT_EQ(Difference(run, want), "") << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, seeds, want), "");
 }
 
 TEST(HookJobTest, SimulatedReplicas) {

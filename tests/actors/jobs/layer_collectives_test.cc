@@ -14,6 +14,7 @@
 #include "nn/modules/sequential.h"
 #include "tests/actors/engine/synced_center.h"
 #include "tests/actors/jobs/batch_split_fixture.h"
+#include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -49,20 +50,14 @@ TEST(LayerCollectivesTest, AThousandSeedsGiveTheSameBits) {
   const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   ASSERT_TRUE(expected.result.ok()) << expected.result.status();
   ASSERT_EQ(expected.reports.steps.size(), static_cast<std::size_t>(kSteps));
-  for (std::uint64_t seed : Seeds(1000)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), expected), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/1000, expected), "");
 }
 
 TEST(LayerCollectivesTest, BesideInlineReductionsToo) {
   JobSpec spec = CenteredJob(kRanks);
   const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   spec.plan.inline_bytes = 1 << 30;
-  for (std::uint64_t seed : Seeds(200)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), expected), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/200, expected), "");
 }
 
 TEST(LayerCollectivesTest, EqualsOneRankWithTheWholeBatch) {
@@ -90,10 +85,7 @@ TEST(LayerCollectivesTest, StagesKeepTheOrderOfTheirReplicas) {
   spec.plan.micro_batch_size = 3;
   const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   ASSERT_TRUE(expected.result.ok()) << expected.result.status();
-  for (std::uint64_t seed : Seeds(200)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), expected), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/200, expected), "");
 }
 
 // One rank dies while its peers wait for it in the middle of a forward.

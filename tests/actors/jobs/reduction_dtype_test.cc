@@ -11,6 +11,7 @@
 #include "nn/optim/adam.h"
 #include "tests/actors/jobs/one_weight_job.h"
 #include "tests/actors/jobs/queued_job.h"
+#include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -85,10 +86,7 @@ JobSpec RoundedJob(const std::function<void(JobSpec&)>& edit) {
 void ExpectOneOutcomeUnderEverySeed(const JobSpec& spec, std::uint64_t seeds) {
   const SimulatedRun want = Simulate(spec, {});
   ASSERT_TRUE(want.result.ok()) << want.result.status();
-  for (std::uint64_t seed : Seeds(seeds)) {
-    const SimulatedRun run = Simulate(spec, seed);
-    ASSERT_EQ(Difference(run, want), "") << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, seeds, want), "");
 }
 
 TEST(ReductionDTypeTest, SimulatedReplicas) {
@@ -99,10 +97,7 @@ TEST(ReductionDTypeTest, SimulatedStepsThatOverlap) {
   const auto across = [](JobSpec& spec) { spec.plan.cross_step = true; };
   const SimulatedRun want = Simulate(RoundedJob(nullptr), {});
   const JobSpec spec = RoundedJob(across);
-  for (std::uint64_t seed : Seeds(200)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/200, want), "");
 }
 
 TEST(ReductionDTypeTest, SimulatedStagesThatLookAtAllGradients) {

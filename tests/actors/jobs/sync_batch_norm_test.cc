@@ -16,6 +16,7 @@
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "tests/actors/jobs/batch_split_fixture.h"
+#include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -52,10 +53,7 @@ TEST(SyncBatchNormJob, GivesTheSameBitsUnderEverySeed) {
   const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   ASSERT_TRUE(expected.result.ok()) << expected.result.status();
   ASSERT_EQ(expected.reports.steps.size(), static_cast<std::size_t>(kSteps));
-  for (std::uint64_t seed : Seeds(100)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), expected), "")
-        << ReplayCommand(seed);
-  }
+  ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/100, expected), "");
   EXPECT_EQ(ReportsOf(spec).losses(), expected.reports.losses());
 }
 
@@ -96,10 +94,7 @@ TEST(BatchNormJob, EvaluatesToTheSameBitsUnderEverySeed) {
     const SimulatedRun want = Simulate(spec, /*seed=*/0);
     ASSERT_TRUE(want.result.ok()) << want.result.status();
     ASSERT_EQ(want.reports.evaluations.size(), 6u);
-    for (std::uint64_t seed : Seeds(60)) {
-      ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
-          << ReplayCommand(seed);
-    }
+    ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/60, want), "");
     // One rank that goes on from the checkpoint evaluates the same.
     spec.checkpoint.dir = FreshFolder(absl::StrCat("evaluated", dp));
     ASSERT_TRUE(Simulate(spec, /*seed=*/1).result.ok());
