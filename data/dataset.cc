@@ -5,6 +5,8 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "nn/tensor/caching_allocator.h"
 
 namespace troupe::data {
 namespace {
@@ -109,6 +111,28 @@ absl::Status Dataset::Fill(absl::Span<const std::int64_t> indices,
     }
   }
   return Gather(indices, epoch, inputs, targets);
+}
+
+absl::StatusOr<std::vector<std::int64_t>> Dataset::Labels() const {
+  if (!spec_.is_classification() || spec_.target_shape.rank() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("samples ", spec_.ToString(),
+                     " have no class each; use data of classes"));
+  }
+  nn::CachingAllocator memory;
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor input,
+      nn::Tensor::Create(spec_.InputShape(1), spec_.input_dtype, memory));
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor target,
+      nn::Tensor::Create(spec_.TargetShape(1), spec_.target_dtype, memory));
+  std::vector<std::int64_t> labels;
+  labels.reserve(size_);
+  for (std::int64_t i = 0; i < size_; ++i) {
+    TROUPE_RETURN_IF_ERROR(Gather({i}, /*epoch=*/0, input, target));
+    labels.push_back(target.data<std::int64_t>()[0]);
+  }
+  return labels;
 }
 
 }  // namespace troupe::data

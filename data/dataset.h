@@ -22,8 +22,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "nn/tensor/tensor.h"
 
@@ -78,6 +80,12 @@ class Dataset {
   // After an error the tensors' contents are unspecified.
   absl::Status Fill(absl::Span<const std::int64_t> indices, std::int64_t epoch,
                     const nn::Tensor& inputs, const nn::Tensor& targets) const;
+
+  // Returns the class of each sample, by index. Unless a dataset overrides it,
+  // this reads all samples.
+  //   kInvalidArgument: a sample has no class, or several.
+  //   other:            errors of Fill().
+  virtual absl::StatusOr<std::vector<std::int64_t>> Labels() const;
 
  protected:
   Dataset(std::int64_t size, const SampleSpec& spec);

@@ -33,6 +33,11 @@ class ImageDataset : public Dataset {
         table_(TableOf(pointwise, images_.shape[2])),
         rest_(std::move(rest)) {}
 
+  absl::StatusOr<std::vector<std::int64_t>> Labels() const override {
+    return std::vector<std::int64_t>(images_.labels.begin(),
+                                     images_.labels.end());
+  }
+
  private:
   absl::Status Gather(absl::Span<const std::int64_t> indices,
                       std::int64_t epoch, const nn::Tensor& inputs,

@@ -12,6 +12,9 @@ namespace {
 
 using Description = std::map<std::string, std::string>;
 
+// Entry of the description that has the hash of the weights.
+constexpr char kWeightsEntry[] = "weights";
+
 std::string ValueIn(const Description& data, const std::string& name) {
   const auto found = data.find(name);
   return found == data.end() ? "none" : found->second;
@@ -61,13 +64,14 @@ absl::StatusOr<MicroBatchCuts> MicroBatchCuts::Create(
         micro_batch_size, ") and the data-parallel width (", world,
         ") must be at least 1"));
   }
-  if (global_batch_size % world != 0) {
+  if (global_batch_size < world) {
     return absl::InvalidArgumentError(
         absl::StrCat("global_batch_size (", global_batch_size,
-                     ") is not a multiple of the data-parallel width (", world,
-                     "); choose one that is"));
+                     ") is less than the data-parallel width (", world,
+                     "), which leaves ranks without a sample; raise it"));
   }
-  const std::int64_t share = global_batch_size / world;
+  const std::int64_t share =
+      global_batch_size / world + (global_batch_size % world != 0);
   if (micro_batch_size > share) {
     return absl::InvalidArgumentError(absl::StrCat(
         "micro_batch_size (", micro_batch_size, ") is more than the ", share,
@@ -101,7 +105,18 @@ absl::Status SamplerOptions::Validate() const {
         " samples of an epoch: no whole step is left; use at "
         "most that"));
   }
+  if (weights != nullptr && weights->size() != dataset_size) {
+    return base::FieldError<&SamplerOptions::weights>(absl::StrCat(
+        base::FieldName<&SamplerOptions::weights>(), " has ", weights->size(),
+        " weights for ", dataset_size, " samples; give one for each"));
+  }
   return absl::OkStatus();
+}
+
+Sampler::Sampler(const SamplerOptions& options) : options_(options) {
+  if (options.weights != nullptr) {
+    options_.data[kWeightsEntry] = options.weights->hash();
+  }
 }
 
 absl::StatusOr<Sampler> Sampler::Create(const SamplerOptions& options) {
@@ -143,8 +158,12 @@ absl::Span<const std::int64_t> Sampler::Indices(const GlobalBatch& batch) {
                    batch.size <= options_.dataset_size - batch.begin,
                "a global batch lies inside its epoch");
   if (order_epoch_ != batch.epoch) {
-    EpochOrder(options_.dataset_size, options_.seed, batch.epoch,
-               options_.shuffle, order_);
+    if (options_.weights != nullptr) {
+      options_.weights->Draw(options_.seed, batch.epoch, order_);
+    } else {
+      EpochOrder(options_.dataset_size, options_.seed, batch.epoch,
+                 options_.shuffle, order_);
+    }
     order_epoch_ = batch.epoch;
   }
   return absl::MakeConstSpan(order_).subspan(batch.begin, batch.size);

@@ -12,18 +12,20 @@
 //     sampler.MicroBatchIndices(batch, m, cuts);       // 32 samples
 //   SamplerState saved = sampler.state();
 //
-// Vocabulary: an epoch's order is a permutation of the samples (epoch_order.h).
+// Vocabulary: an epoch's order is a permutation of the samples (epoch_order.h),
+// or what was drawn by their weights (sample_weights.h).
 // Consecutive ranges of it are the global batches. Rank r of W takes the r-th
-// of W equal shares of a global batch, and cuts it into micro-batches. If the
-// share is no multiple of their size, the last one is smaller. If it is, the
-// samples of a micro-batch do not depend on W: dp width changes only the rank
-// that computes it. Each rank computes this from the seed, without
-// communication.
+// of W shares of a global batch, and cuts it into micro-batches. If the share
+// is no multiple of their size, the last one is smaller. If it is, the samples
+// of a micro-batch do not depend on W: dp width changes only the rank that
+// computes it. Each rank computes this from the seed, without communication.
 //
 // The last global batch of an epoch is dropped with drop_last (the default),
 // else it is shorter. A short one of n samples is cut at the same places,
-// scaled by n over the size of a whole one and rounded down, so that
-// micro-batches may be empty.
+// scaled by n over the size of a whole one and rounded down. A global batch
+// that W does not divide is cut as a short one of the next multiple of W. So
+// the shares of whole global batches differ by one sample at most, each rank
+// has as many micro-batches as the others, and some of them may be empty.
 //
 // Resuming: the state is (epoch, samples of that epoch consumed by the job).
 // It may be loaded under another dp width, micro-batch size or global batch
@@ -45,6 +47,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "data/sample_weights.h"
 
 namespace troupe::data {
 
@@ -54,10 +57,15 @@ struct SamplerOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   bool drop_last = true;
+  // Set: each epoch draws as many samples as there are, with replacement, by
+  // these weights (sample_weights.h), and `shuffle` is ignored. The description
+  // then has their hash, so that a state is not loaded for others.
+  SampleWeightsPtr weights;
   // Description of the samples ({"kind": "glyphs"}); empty: unknown.
   std::map<std::string, std::string> data;
 
-  // kInvalidArgument: no samples, or with drop_last not enough for one step.
+  // kInvalidArgument: no samples, or with drop_last not enough for one step;
+  //                   as many weights as samples are not there.
   // Errors blame the field (base/field_error.h).
   absl::Status Validate() const;
 };
@@ -108,8 +116,8 @@ Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts);
 // How global batches are cut into micro-batches, numbered over all ranks.
 class MicroBatchCuts {
  public:
-  // kInvalidArgument: a size is below 1, global_batch_size is not a multiple of
-  //                   world, or micro_batch_size is more than a rank's share.
+  // kInvalidArgument: a size is below 1, global_batch_size is below world, or
+  //                   micro_batch_size is more than the largest rank's share.
   static absl::StatusOr<MicroBatchCuts> Create(std::int64_t global_batch_size,
                                                std::int64_t micro_batch_size,
                                                int world);
@@ -129,12 +137,12 @@ class MicroBatchCuts {
         size_(size),
         world_(world),
         per_rank_(share / size + (share % size != 0)) {}
-  // Returns the begin of micro-batch `m` in a whole global batch.
+  // Returns the begin of micro-batch `m` in a global batch of equal shares.
   std::int64_t BeginOf(std::int64_t m) const {
     return m / per_rank_ * share_ + m % per_rank_ * size_;
   }
 
-  std::int64_t share_;  // samples of a rank
+  std::int64_t share_;  // largest number of samples of a rank
   std::int64_t size_;   // samples of a micro-batch; a rank's last has the rest
   int world_;
   std::int64_t per_rank_;
@@ -142,7 +150,7 @@ class MicroBatchCuts {
 
 class Sampler {
  public:
-  // kInvalidArgument: a size is not positive, or drop_last would drop all.
+  // kInvalidArgument: SamplerOptions::Validate().
   static absl::StatusOr<Sampler> Create(const SamplerOptions& options);
 
   // Returns the next step's batch.
@@ -182,7 +190,7 @@ class Sampler {
   }
 
  private:
-  explicit Sampler(const SamplerOptions& options) : options_(options) {}
+  explicit Sampler(const SamplerOptions& options);
   std::int64_t BatchesIn(std::int64_t samples) const;
 
   SamplerOptions options_;

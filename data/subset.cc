@@ -16,6 +16,15 @@ class Subset : public Dataset {
         dataset_(std::move(dataset)),
         samples_(std::move(samples)) {}
 
+  absl::StatusOr<std::vector<std::int64_t>> Labels() const override {
+    TROUPE_ASSIGN_OR_RETURN(const std::vector<std::int64_t> all,
+                            dataset_->Labels());
+    std::vector<std::int64_t> labels;
+    labels.reserve(samples_.size());
+    for (std::int64_t sample : samples_) labels.push_back(all[sample]);
+    return labels;
+  }
+
  private:
   absl::Status Gather(absl::Span<const std::int64_t> indices,
                       std::int64_t epoch, const nn::Tensor& inputs,

@@ -170,6 +170,10 @@ class TransformedDataset : public Dataset {
         base_(std::move(base)),
         transforms_(std::move(transforms)) {}
 
+  absl::StatusOr<std::vector<std::int64_t>> Labels() const override {
+    return base_->Labels();
+  }
+
  private:
   absl::Status Gather(absl::Span<const std::int64_t> indices,
                       std::int64_t epoch, const nn::Tensor& inputs,

@@ -40,6 +40,12 @@ inline constexpr int kMeshAxesMax = 8;
 inline constexpr std::int64_t kMeshRanksMax = std::int64_t{1} << 20;
 inline constexpr int kAxisNameMax = 16;
 
+// Returns the samples of the replica that has most of a global batch: shares
+// differ by one sample at most.
+inline std::int64_t LargestShare(std::int64_t global_batch_size, int dp) {
+  return global_batch_size / dp + (global_batch_size % dp != 0);
+}
+
 struct Axis {
   std::string name;
   int size = 1;

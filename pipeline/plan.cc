@@ -24,30 +24,23 @@ absl::Status AtLeast(std::int64_t least, const PlanOptions& options) {
       base::FieldName<kField>(), " = ", value, ": must be at least ", least));
 }
 
-// Returns the nearest multiples of `unit`, which `value` is not: "126 or 129".
-std::string NearestMultiples(std::int64_t value, std::int64_t unit) {
-  const std::int64_t below = value / unit * unit;
-  return below == 0 ? absl::StrCat(unit)
-                    : absl::StrCat(below, " or ", below + unit);
-}
-
-// Checks that the global batch splits evenly over the replicas, and that a
-// replica's share holds a whole micro-batch.
+// Checks that each replica has samples, and that the largest share holds a whole
+// micro-batch.
 absl::Status CheckBatches(const PlanOptions& options) {
   const std::string global = base::FieldName<&PlanOptions::global_batch_size>();
   const std::string micro = base::FieldName<&PlanOptions::micro_batch_size>();
   const std::string dp = AxisFieldName("dp");
   const std::int64_t samples = options.global_batch_size;
-  const std::int64_t width = options.mesh.dp();
-  if (samples % width != 0) {
+  const int width = options.mesh.dp();
+  if (samples < width) {
     return base::WithFields(
         absl::InvalidArgumentError(absl::StrCat(
-            global, " = ", samples, " is not a multiple of ", dp, " = ", width,
-            ", and all replicas have equal shares of a batch; use ",
-            NearestMultiples(samples, width))),
+            global, " = ", samples, " is less than ", dp, " = ", width,
+            ", and each replica takes a share of a batch; use at least ",
+            width)),
         {global, dp});
   }
-  const std::int64_t share = samples / width;
+  const std::int64_t share = LargestShare(samples, width);
   if (options.micro_batch_size <= share) return absl::OkStatus();
   return base::WithFields(
       absl::InvalidArgumentError(absl::StrCat(
@@ -340,13 +333,14 @@ Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
 }  // namespace
 
 std::int64_t PlanOptions::MicroBatchSize() const {
-  const std::int64_t size =
-      micro_batch_size > 0 ? micro_batch_size : global_batch_size / mesh.dp();
+  const std::int64_t size = micro_batch_size > 0
+                                ? micro_batch_size
+                                : LargestShare(global_batch_size, mesh.dp());
   return std::max<std::int64_t>(size, 1);
 }
 
 int PlanOptions::MicroBatches() const {
-  const std::int64_t share = global_batch_size / mesh.dp();
+  const std::int64_t share = LargestShare(global_batch_size, mesh.dp());
   const std::int64_t size = MicroBatchSize();
   const std::int64_t count = share / size + (share % size != 0);
   return static_cast<int>(std::max<std::int64_t>(count, 1));

@@ -59,7 +59,8 @@ struct PlanOptions : PlanChoices {
   std::vector<Cut> cuts;
   std::int64_t global_batch_size = 64;
   // Samples of one forward of one stage; 0: the rank's whole share. If the
-  // share is no multiple of it, the last micro-batch is smaller.
+  // share is no multiple of it, the last micro-batch is smaller. If dp does not
+  // divide the global batch, some micro-batches have one sample less.
   std::int64_t micro_batch_size = 0;
   // Returns what the plan will have as `micro_batch_size` and `micro_batches`,
   // at least 1 for any sizes: MakePlan() reports sizes that do not fit.
@@ -159,7 +160,7 @@ struct Plan : PlanChoices {
   // Paths of modules from ResolveCuts(): equal places have equal text.
   std::vector<std::string> cuts;
   std::int64_t global_batch_size = 1;
-  std::int64_t micro_batch_size = 1;  // samples; the last one may have fewer
+  std::int64_t micro_batch_size = 1;  // most samples of one
   int micro_batches = 1;              // number per rank and step
   bool update_needs_all_buckets = false;
   nn::DType dtype = nn::DType::kF32;       // dtype of the first stage's input
@@ -189,10 +190,10 @@ struct Plan : PlanChoices {
   // Returns the number of elements in the model's parameters; a parameter that
   // several stages share counts once.
   std::int64_t parameter_elems() const;
-  // Returns the number of samples in the last micro-batch of a rank's step,
-  // which are those that the others leave.
+  // Returns the number of samples in the last micro-batch of the largest share
+  // of a step, which are those that the others leave.
   std::int64_t last_micro_batch_size() const {
-    return global_batch_size / mesh.dp() -
+    return LargestShare(global_batch_size, mesh.dp()) -
            (micro_batches - 1) * micro_batch_size;
   }
   // Returns last_micro_batch_size() / micro_batch_size; 1 if all are equal.

@@ -33,8 +33,9 @@ absl::Status CheckBatches(const Plan& plan) {
   if (plan.micro_batch_size < 1) return Bad("micro_batch_size", "is below 1");
   if (plan.micro_batches < 1) return Bad("micro_batches", "is below 1");
   if (plan.threads_per_rank < 1) return Bad("threads_per_rank", "is below 1");
-  const std::int64_t share = plan.global_batch_size / plan.mesh.dp();
-  if (plan.global_batch_size % plan.mesh.dp() != 0 ||
+  const std::int64_t share =
+      LargestShare(plan.global_batch_size, plan.mesh.dp());
+  if (plan.global_batch_size < plan.mesh.dp() ||
       (share - 1) / plan.micro_batch_size + 1 != plan.micro_batches ||
       plan.micro_batch_size > share) {
     return Bad(

@@ -145,9 +145,12 @@ std::int64_t Plan::parameter_elems() const {
 }
 
 std::string Plan::ToString() const {
+  const bool is_even = global_batch_size % mesh.dp() == 0;
   std::string text = absl::StrCat(
-      "mesh ", mesh.ToString(), ", global batch ", global_batch_size, " = ",
-      mesh.dp(), " x ", micro_batches, " micro-batches of ", micro_batch_size,
+      "mesh ", mesh.ToString(), ", global batch ", global_batch_size,
+      is_even ? " = " : " over ", mesh.dp(), is_even ? " x " : ", each ",
+      micro_batches, " micro-batches of ", is_even ? "" : "up to ",
+      micro_batch_size,
       last_micro_batch_size() == micro_batch_size
           ? ""
           : absl::StrCat(", the last of ", last_micro_batch_size()),

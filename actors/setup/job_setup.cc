@@ -78,6 +78,8 @@ data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
   options.global_batch_size = plan.global_batch_size;
   options.seed = spec.seed;
   options.shuffle = spec.shuffle;
+  options.drop_last = spec.drop_last;
+  options.weights = spec.sample_weights;
   options.data = spec.data;
   return options;
 }

@@ -23,6 +23,7 @@
 #include "actors/spec/job_fields.h"
 #include "actors/spec/training_step.h"
 #include "actors/tracing/trace.h"
+#include "data/sample_weights.h"
 #include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/kernels.h"
 #include "nn/kernels/loss_scale.h"
@@ -118,6 +119,12 @@ struct LoadingOptions {
   // Whether each pass over the training samples has an order of its own, drawn
   // from JobSpec::seed.
   bool shuffle = true;
+  // Whether the samples that do not fill a global batch at the end of a pass
+  // are left out; otherwise they are a shorter one. Its loss is their mean.
+  bool drop_last = true;
+  // Set: samples are drawn by these weights, with replacement, in place of
+  // `shuffle`.
+  data::SampleWeightsPtr sample_weights;
   // Limit on the steps of micro-batches that a loader is ahead of its rank.
   int prefetch_steps = 4;
   // Number of threads of a rank that read and decode samples. The batches do

@@ -19,13 +19,10 @@ absl::Status Open(LoaderState& state) {
   share.world = plan.mesh.dp();
   share.micro_batch_size = plan.micro_batch_size;
   share.workers = spec.load_workers;
-  data::SamplerOptions sampler;
-  sampler.global_batch_size = plan.global_batch_size;
-  sampler.seed = spec.seed;
-  sampler.shuffle = spec.shuffle;
   TROUPE_ASSIGN_OR_RETURN(
       state.train,
-      data::BatchSource::Create(spec.train, sampler, share, *state.allocator));
+      data::BatchSource::Create(spec.train, span.sampler.options(), share,
+                                *state.allocator));
   TROUPE_RETURN_IF_ERROR(
       state.train->Load(span.SamplerStateAt(span.first_step)));
   if (spec.test == nullptr) return absl::OkStatus();

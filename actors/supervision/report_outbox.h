@@ -3,7 +3,7 @@
 // Plain data, without actors.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(*spec));
-//   ReportOutbox outbox(*plan, spec->loss_reduction, std::move(optimizer),
+//   ReportOutbox outbox(span, spec->loss_reduction, std::move(optimizer),
 //                       /*observed=*/true);
 //   outbox.Note(progress);                        // of any rank
 //   if (progress.rank == 0) outbox.AddSteps(progress, seconds);
@@ -34,9 +34,11 @@ class ReportOutbox {
  public:
   // `observed`: whether the job has an observer. The other parameters are those
   // of StepReports.
-  ReportOutbox(const pipeline::Plan& plan, nn::ops::LossReduction reduction,
+  ReportOutbox(std::shared_ptr<const RunSpan> span,
+               nn::ops::LossReduction reduction,
                std::unique_ptr<nn::Optimizer> optimizer, bool observed)
-      : steps_(plan, reduction, std::move(optimizer)), observed_(observed) {}
+      : steps_(std::move(span), reduction, std::move(optimizer)),
+        observed_(observed) {}
 
   // Does the same as the StepReports method of its name.
   void Note(const Progress& progress) { steps_.Note(progress); }

@@ -16,7 +16,8 @@ std::vector<StepReport> StepReports::Make(const Progress& progress,
     report.accuracy = loss.accuracy();
     report.skipped = loss.skipped != 0;
     report.loss_scale = FromBits(loss.scale);
-    report.samples = samples_;
+    report.samples =
+        span_->sampler.BatchAt(report.step - 1 - span_->first_step).size;
     report.seconds = seconds;
     report.step_seconds = each;
     report.grad_norm = FromBits(loss.grad_norm);

@@ -2,7 +2,7 @@
 // are already summed over all ranks.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(*spec));
-//   StepReports reports(*plan, spec->loss_reduction, std::move(optimizer));
+//   StepReports reports(span, spec->loss_reduction, std::move(optimizer));
 //   reports.Note(progress);                      // of any rank
 //   if (progress.rank == 0) {
 //     std::vector<StepReport> steps = reports.Make(progress, seconds);
@@ -22,18 +22,20 @@
 
 #include "actors/protocol/messages.h"
 #include "actors/setup/job_report.h"
+#include "actors/setup/run_span.h"
 #include "actors/spec/job_spec.h"
 #include "nn/optim/optimizer.h"
-#include "pipeline/plan.h"
 
 namespace troupe::actors {
 
 class StepReports {
  public:
-  // `optimizer` gives the learning rate of each step.
-  StepReports(const pipeline::Plan& plan, nn::ops::LossReduction reduction,
+  // `span` gives the number of samples of each step, `optimizer` its learning
+  // rate.
+  StepReports(std::shared_ptr<const RunSpan> span,
+              nn::ops::LossReduction reduction,
               std::unique_ptr<nn::Optimizer> optimizer)
-      : samples_(plan.global_batch_size),
+      : span_(std::move(span)),
         reduction_(reduction),
         optimizer_(std::move(optimizer)) {}
 
@@ -48,7 +50,7 @@ class StepReports {
   std::vector<StepReport> Make(const Progress& progress, double seconds);
 
  private:
-  const std::int64_t samples_;  // number of samples in a step
+  const std::shared_ptr<const RunSpan> span_;
   const nn::ops::LossReduction reduction_;
   const std::unique_ptr<nn::Optimizer> optimizer_;
   std::uint64_t peak_bytes_ = 0;  // maximum over all ranks

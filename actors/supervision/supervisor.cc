@@ -20,7 +20,7 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   absl::StatusOr<std::unique_ptr<nn::Optimizer>> optimizer =
       MakeOptimizer(*process_->spec);
   if (!optimizer.ok()) Fail(/*rank=*/-1, "supervisor", optimizer.status());
-  reports_.emplace(*process_->plan, process_->spec->loss_reduction,
+  reports_.emplace(process_->span, process_->spec->loss_reduction,
                    std::move(optimizer).value_or(nullptr),
                    /*observed=*/process_->observer != nullptr);
 }

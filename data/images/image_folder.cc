@@ -90,6 +90,11 @@ class ImageFolderDataset : public Dataset {
         crop_(std::move(crop)),
         transforms_(std::move(transforms)) {}
 
+  absl::StatusOr<std::vector<std::int64_t>> Labels() const override {
+    return std::vector<std::int64_t>(images_.labels.begin(),
+                                     images_.labels.end());
+  }
+
  private:
   absl::Status Gather(absl::Span<const std::int64_t> indices,
                       std::int64_t epoch, const nn::Tensor& inputs,

@@ -203,14 +203,14 @@ TEST_F(BatchSourceTest, AShortLastBatchKeepsTheNumberOfMicroBatches) {
   EXPECT_EQ(batches[1].global_batch_size, 2);
 }
 
-TEST_F(BatchSourceTest, RefusesWhatDoesNotDivide) {
+TEST_F(BatchSourceTest, RefusesWhatDoesNotFit) {
   const auto create = [&](const SamplerOptions& options, const Share& share) {
     return BatchSource::Create(Numbers(16), options, share, allocator)
         .status()
         .code();
   };
   const auto bad = absl::StatusCode::kInvalidArgument;
-  EXPECT_EQ(create(Ordered(8), {0, 3, 2}), bad);
+  EXPECT_EQ(create(Ordered(8), {0, 9, 1}), bad);
   EXPECT_EQ(create(Ordered(8), {2, 2, 2}), bad);
   EXPECT_EQ(create(Ordered(8), {-1, 2, 2}), bad);
   EXPECT_EQ(create(Ordered(8), {0, 1, 0}), bad);

@@ -118,10 +118,41 @@ TEST(MicroBatchCutsTest, EveryPositionIsInOneMicroBatch) {
   }
 }
 
-TEST(MicroBatchCutsTest, ExplainsWhatDoesNotDivide) {
-  EXPECT_EQ(MicroBatchCuts::Create(64, 8, 3).status().message(),
-            "global_batch_size (64) is not a multiple of the data-parallel "
-            "width (3); choose one that is");
+TEST(MicroBatchCutsTest, SharesThatDoNotDivideDifferByOneSample) {
+  const MicroBatchCuts cuts = *MicroBatchCuts::Create(10, 2, 3);
+  EXPECT_EQ(cuts.per_rank(), 2);
+  EXPECT_THAT(Cut(cuts, 3, 10),
+              ElementsAre(Range{0, 1}, Range{1, 3}, Range{3, 5}, Range{5, 6},
+                          Range{6, 8}, Range{8, 10}));
+  for (const int world : {2, 3, 5, 7, 16}) {
+    for (std::int64_t samples = world; samples < 100; ++samples) {
+      for (std::int64_t micro = 1; micro <= samples / world; ++micro) {
+        const MicroBatchCuts uneven =
+            *MicroBatchCuts::Create(samples, micro, world);
+        std::int64_t at = 0;
+        for (const Range& range : Cut(uneven, world, samples)) {
+          ASSERT_EQ(range.begin, at);
+          ASSERT_LE(range.size(), micro);
+          at = range.end;
+        }
+        ASSERT_EQ(at, samples);
+        for (int rank = 0; rank < world; ++rank) {
+          const Range numbers = uneven.NumbersOf(rank);
+          const std::int64_t share =
+              uneven.PositionsOf(numbers.end - 1, samples).end -
+              uneven.PositionsOf(numbers.begin, samples).begin;
+          ASSERT_GE(share, samples / world);
+          ASSERT_LE(share, samples / world + 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(MicroBatchCutsTest, ExplainsWhatDoesNotFit) {
+  EXPECT_EQ(MicroBatchCuts::Create(2, 1, 3).status().message(),
+            "global_batch_size (2) is less than the data-parallel width (3), "
+            "which leaves ranks without a sample; raise it");
   EXPECT_EQ(
       MicroBatchCuts::Create(64, 17, 4).status().message(),
       "micro_batch_size (17) is more than the 16 samples of a rank; lower it");

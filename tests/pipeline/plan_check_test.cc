@@ -26,11 +26,13 @@ std::string Broken(const std::function<void(Plan&)>& change) {
 TEST(PlanCheckTest, TheLastMicroBatchMayBeSmaller) {
   // Two micro-batches of 2 are the rank's share of 8; of 6 it is 3.
   EXPECT_EQ(Broken([](Plan& plan) { plan.global_batch_size = 6; }), "");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.global_batch_size = 7; }), "")
+      << "shares of 3 and 4";
   const std::string other =
       "plan: global_batch_size is not dp x micro_batches x micro_batch_size, "
       "of "
       "which the last micro-batch may be smaller";
-  for (const std::int64_t size : {7, 4, 10}) {
+  for (const std::int64_t size : {9, 4, 10}) {
     EXPECT_EQ(Broken([&](Plan& plan) { plan.global_batch_size = size; }), other)
         << size;
   }

@@ -304,11 +304,23 @@ TEST(PlanTest, TheLastMicroBatchHasTheRest) {
             10);
 }
 
+TEST(PlanTest, AGlobalBatchThatReplicasDoNotDivide) {
+  const PlanOptions options = Options(Mesh(3), 64, 8);
+  EXPECT_EQ(options.MicroBatches(), 3);
+  const Plan plan = *PlanOf(options, LeNet);
+  EXPECT_TRUE(plan.Check().ok());
+  EXPECT_EQ(plan.last_micro_batch_size(), 6) << "of a share of 22";
+  EXPECT_EQ(plan.ToString().substr(0, 101),
+            "mesh dp=3 pp=1, global batch 64 over 3, each 3 micro-batches of "
+            "up to 8, the last of 6, 1 thread(s) p");
+  EXPECT_EQ(Options(Mesh(3), 64).MicroBatchSize(), 22);
+}
+
 TEST(PlanTest, SizesThatDoNotFit) {
-  EXPECT_EQ(ErrorOf(Options(Mesh(3), 64)),
-            "PlanOptions.global_batch_size = 64 is not a multiple of "
-            "PlanOptions.mesh.dp = 3, and all replicas have equal shares of a "
-            "batch; use 63 or 66");
+  EXPECT_EQ(ErrorOf(Options(Mesh(3), 64, 23)),
+            "PlanOptions.micro_batch_size = 23 is more than "
+            "PlanOptions.global_batch_size / PlanOptions.mesh.dp = 64 / 3; use "
+            "at most 22");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, 33)),
             "PlanOptions.micro_batch_size = 33 is more than "
             "PlanOptions.global_batch_size / PlanOptions.mesh.dp = 64 / 2; use "
@@ -316,9 +328,9 @@ TEST(PlanTest, SizesThatDoNotFit) {
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 0)),
             "PlanOptions.global_batch_size = 0: must be at least 1");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 1)),
-            "PlanOptions.global_batch_size = 1 is not a multiple of "
-            "PlanOptions.mesh.dp = 2, and all replicas have equal shares of a "
-            "batch; use 2");
+            "PlanOptions.global_batch_size = 1 is less than "
+            "PlanOptions.mesh.dp = 2, and each replica takes a share of a "
+            "batch; use at least 2");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, -1)),
             "PlanOptions.micro_batch_size = -1: must be at least 0");
   EXPECT_EQ(ErrorOf(Options(Mesh(0), 64)),
@@ -335,7 +347,7 @@ TEST(PlanTest, SizesThatDoNotFit) {
 
 TEST(PlanTest, ErrorsBlameTheirFields) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(base::FieldsOf(PlanOf(Options(Mesh(3), 64), LeNet).status()),
+  EXPECT_EQ(base::FieldsOf(PlanOf(Options(Mesh(3), 2), LeNet).status()),
             (Names{"PlanOptions.global_batch_size", "PlanOptions.mesh.dp"}));
   EXPECT_EQ(base::FieldsOf(PlanOf(Options(Mesh(2), 64, 33), LeNet).status()),
             (Names{"PlanOptions.micro_batch_size",

@@ -4,12 +4,13 @@
 
 #include "gtest/gtest.h"
 #include "nn/optim/sgd.h"
+#include "tests/actors/supervision/twenty_steps.h"
 
 namespace troupe::actors {
 namespace {
 
 ReportOutbox Outbox(bool observed) {
-  return ReportOutbox(pipeline::Plan(), nn::ops::LossReduction::kMean,
+  return ReportOutbox(TwentySteps(/*first_step=*/0), nn::ops::LossReduction::kMean,
                       std::make_unique<nn::Sgd>(nn::SgdOptions()), observed);
 }
 

@@ -219,17 +219,15 @@ TEST(Config, HowLong) {
             "such as train.epochs = 5");
 }
 
-TEST(Config, BatchesThatDoNotDivide) {
-  EXPECT_EQ(ErrorOf("[train]\nsteps = 1\nglobal_batch_size = 10\n[mesh]\ndp = "
+TEST(Config, BatchesThatDoNotFit) {
+  EXPECT_EQ(ErrorOf("[train]\nsteps = 1\nglobal_batch_size = 3\n[mesh]\ndp = "
                     "4\n"),
-            "run.toml:3: train.global_batch_size = 10 is not a multiple of "
-            "mesh.dp = 4, and all replicas have equal shares of a batch; use 8 "
-            "or 12");
+            "run.toml:3: train.global_batch_size = 3 is less than mesh.dp = 4, "
+            "and each replica takes a share of a batch; use at least 4");
   EXPECT_EQ(
-      ErrorOf(kShort, {Set("mesh.dp", "3")}),
-      "--set mesh.dp: train.global_batch_size = 64 is not a multiple of "
-      "mesh.dp = 3, and all replicas have equal shares of a batch; use 63 "
-      "or 66");
+      ErrorOf(kShort, {Set("mesh.dp", "65")}),
+      "--set mesh.dp: train.global_batch_size = 64 is less than mesh.dp = 65, "
+      "and each replica takes a share of a batch; use at least 65");
   EXPECT_EQ(ErrorOf(kShort,
                     {Set("mesh.dp", "2"), Set("train.micro_batch_size", "33")}),
             "--set train.micro_batch_size: train.micro_batch_size = 33 is more "

@@ -97,7 +97,7 @@ extern const std::shared_ptr<const RunSpan> span;
 
 namespace report_outbox_h {
 extern const std::shared_ptr<const JobSpec> spec;
-extern const std::shared_ptr<const pipeline::Plan> plan;
+extern const std::shared_ptr<const RunSpan> span;
 extern const Progress progress;
 extern const double seconds;
 extern const EvaluationReport evaluation;
@@ -128,7 +128,7 @@ void Evaluate();
 
 namespace step_reports_h {
 extern const std::unique_ptr<const JobSpec> spec;
-extern const std::unique_ptr<const pipeline::Plan> plan;
+extern const std::shared_ptr<const RunSpan> span;
 extern const Progress progress;
 extern const double seconds;
 }  // namespace step_reports_h

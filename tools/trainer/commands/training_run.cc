@@ -291,10 +291,12 @@ class Run {
     if (loaded_.IsSet("trace.first_step") || spec_.checkpoint.resume) {
       return options;
     }
+    const std::int64_t size = spec_.plan.global_batch_size;
+    const std::int64_t rest =
+        !spec_.drop_last && spec_.train->size() % size != 0;
     const std::int64_t steps =
         spec_.steps > 0 ? spec_.steps
-                        : spec_.epochs * (spec_.train->size() /
-                                          spec_.plan.global_batch_size);
+                        : spec_.epochs * (spec_.train->size() / size + rest);
     options.first_step = std::max<std::int64_t>(
         1, std::min(options.first_step, steps - options.steps + 1));
     return options;

@@ -123,6 +123,7 @@ absl::Status CheckEpoch(const TrainerConfig& config) {
   data::SamplerOptions sampler;
   sampler.dataset_size = config.data.train_count;
   sampler.global_batch_size = config.job.plan.global_batch_size;
+  sampler.drop_last = config.job.drop_last;
   return sampler.Validate();
 }
 

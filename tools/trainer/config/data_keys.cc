@@ -132,6 +132,11 @@ constexpr ConfigKey kDataKeys[] = {
      "Reach of the random turn of the hues of \"images\", 0 to 0.5; needs "
      "data.augment.",
      "0.1"},
+    {"data.drop_last", Field<&C::job, &JobSpec::drop_last>(), kAny,
+     "Whether the samples that do not fill a global batch at the end of an "
+     "epoch are left out, as by DataLoader's drop_last; else they are a "
+     "shorter batch.",
+     "false"},
     {"data.workers", Field<&C::job, &JobSpec::load_workers>(), KeyRule{1, 256},
      "Threads of each rank that read and decode samples. The samples are the "
      "same.",

@@ -39,6 +39,7 @@ std::string HeadOf(const TrainerConfig& config, const pipeline::Plan& plan) {
       "), ", is_pipeline ? schedule + ", " : "", "a step of ",
       plan.global_batch_size, " samples: ", plan.micro_batches,
       plan.micro_batches == 1 ? " micro-batch of " : " micro-batches of ",
+      plan.global_batch_size % plan.mesh.dp() == 0 ? "" : "up to ",
       plan.micro_batch_size,
       plan.last_micro_batch_size() == plan.micro_batch_size
           ? ""

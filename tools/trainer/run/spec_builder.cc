@@ -73,6 +73,7 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   data::SamplerOptions of_samples;
   of_samples.dataset_size = splits.train->size();
   of_samples.global_batch_size = spec.plan.global_batch_size;
+  of_samples.drop_last = spec.drop_last;
   const absl::StatusOr<data::Sampler> sampler =
       data::Sampler::Create(of_samples);
   if (!sampler.ok()) return AtKeys(loaded, sampler.status());
