@@ -16,6 +16,7 @@
 #include "data/synthetic/synthetic.h"
 #include "data/text/byte_tokenizer.h"
 #include "data/text/token_windows.h"
+#include "data/training_part.h"
 #include "data/transform.h"
 
 namespace troupe::data {
@@ -213,7 +214,9 @@ absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options,
 }
 
 SplitOptions SplitOf(const DatasetOptions& options) {
-  return {options.val_fraction, options.seed};
+  // Images of which a share is cut need no random part besides.
+  const double random = options.validation_share > 0 ? 0 : options.val_fraction;
+  return {random, options.seed};
 }
 
 // Returns the first options.*kCount samples of `dataset`, or all for 0.
@@ -244,6 +247,7 @@ absl::StatusOr<DataSplits> FromText(const DatasetOptions& options,
   splits.test = std::move(text->test);
   splits.tokenizer = std::move(text->tokenizer);
   splits.content = std::move(text->content);
+  splits.notes = std::move(text->notes);
   return Heads(options, std::move(splits));
 }
 
@@ -285,26 +289,17 @@ enum class Path { kUnused, kOptional, kNeeded };
 struct Kind {
   const char* name;
   Path path;
-  bool is_seeded;  // whether the samples depend on the seed
-  bool has_images;
   absl::StatusOr<DataSplits> (*open)(const DatasetOptions&, const FilesPtr&);
 };
 
 constexpr Kind kKinds[] = {
-    {"glyphs", Path::kUnused, /*is_seeded=*/true, /*has_images=*/true,
-     OpenGlyphs},
-    {"mnist", Path::kNeeded, /*is_seeded=*/false, /*has_images=*/true,
-     OpenMnist},
-    {"cifar10", Path::kNeeded, /*is_seeded=*/false, /*has_images=*/true,
-     OpenCifar10},
-    {"synthetic", Path::kUnused, /*is_seeded=*/true, /*has_images=*/false,
-     OpenSynthetic},
-    {"text", Path::kOptional, /*is_seeded=*/false, /*has_images=*/false,
-     OpenTextKind},
-    {"tokens", Path::kNeeded, /*is_seeded=*/false, /*has_images=*/false,
-     OpenTokensKind},
-    {"images", Path::kNeeded, /*is_seeded=*/true, /*has_images=*/true,
-     OpenImagesKind},
+    {"glyphs", Path::kUnused, OpenGlyphs},
+    {"mnist", Path::kNeeded, OpenMnist},
+    {"cifar10", Path::kNeeded, OpenCifar10},
+    {"synthetic", Path::kUnused, OpenSynthetic},
+    {"text", Path::kOptional, OpenTextKind},
+    {"tokens", Path::kNeeded, OpenTokensKind},
+    {"images", Path::kNeeded, OpenImagesKind},
 };
 
 // Returns null if no kind has that name.
@@ -350,33 +345,6 @@ std::vector<std::string> DatasetKinds() {
   return names;
 }
 
-std::map<std::string, std::string> DescribeData(const DatasetOptions& options) {
-  std::map<std::string, std::string> data = {{"kind", options.kind}};
-  const Kind* kind = FindKind(options.kind);
-  if (kind == nullptr) return data;
-  if (kind->is_seeded) data["seed"] = absl::StrCat(options.seed);
-  if (kind->has_images) {
-    data["normalize"] = options.normalize ? "true" : "false";
-  }
-  if (options.kind == "text") data["tokenizer"] = options.text.tokenizer;
-  if (options.kind == "text" || options.kind == "tokens") {
-    data["context"] = absl::StrCat(options.text.context);
-  }
-  const std::int64_t size = options.images.size;
-  if (options.kind == "images") data["size"] = absl::StrCat(size);
-  return data;
-}
-
-std::map<std::string, std::string> DescribeData(const DatasetOptions& options,
-                                                const DataSplits& splits) {
-  std::map<std::string, std::string> data = DescribeData(options);
-  if (!splits.content.empty()) data["content"] = splits.content;
-  if (splits.tokenizer != nullptr) {
-    data["vocabulary"] = VocabularyHash(*splits.tokenizer);
-  }
-  return data;
-}
-
 std::optional<SampleSpec> KnownSampleSpec(const DatasetOptions& options) {
   const std::string& kind = options.kind;
   if (kind == "glyphs" || kind == "mnist") {
@@ -419,6 +387,7 @@ absl::Status DatasetOptions::Validate() const {
         absl::StrCat(base::FieldName<&DatasetOptions::val_fraction>(), " = ",
                      val_fraction, ": must be at least 0 and less than 1"));
   }
+  TROUPE_RETURN_IF_ERROR(CheckTrainingPart(*this));
   if (kind == "text" || kind == "tokens") {
     TROUPE_RETURN_IF_ERROR(text.Validate());
   }
@@ -437,6 +406,15 @@ absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options) {
                : splits.status();
   }
   TROUPE_RETURN_IF_ERROR(CheckSplits(kind.name, *splits));
+  DatasetOptions plain = options;
+  plain.augment = false;
+  const auto open_plain = [&]() -> absl::StatusOr<DatasetPtr> {
+    TROUPE_ASSIGN_OR_RETURN(DataSplits others,
+                            kind.open(plain, FilesOf(plain)));
+    return std::move(others.train);
+  };
+  TROUPE_RETURN_IF_ERROR(
+      CutTrainingPart(options, *FilesOf(options), open_plain, *splits));
   return splits;
 }
 

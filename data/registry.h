@@ -26,7 +26,6 @@
 #define DATA_REGISTRY_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +35,7 @@
 #include "base/files/file_system.h"
 #include "data/dataset.h"
 #include "data/images/image_splits.h"
+#include "data/sample_weights.h"
 #include "data/split_options.h"
 #include "data/text/text_splits.h"
 #include "data/text/tokenizer.h"
@@ -54,6 +54,14 @@ struct DatasetOptions {
   // Part that is held back for validation, in [0, 1), by "text", "tokens" and
   // "images" without test files.
   double val_fraction = SplitOptions().val_fraction;
+  // Part of the training samples, in [0, 1), that is cut from them at random, by
+  // the seed, to test with in place of the data's own test part; not of "text"
+  // and "tokens".
+  double validation_share = 0;
+  // File of a weight for each training sample (ReadSampleWeights()), by which
+  // they are drawn; or whether each class is drawn equally often.
+  std::string sample_weights;
+  bool balance_classes = false;
   bool normalize = true;  // images
   // Whether to augment the train split: of "cifar10" by random shift and
   // mirror; of "images" by random resized crop, mirror and colours.
@@ -78,6 +86,7 @@ struct DataSplits {
   DatasetPtr test;  // null: the files have training samples only
   std::vector<std::string> classes = {};  // names of classes, for "images"
   TokenizerPtr tokenizer = nullptr;       // for "text", "tokens" with a path
+  SampleWeightsPtr weights = nullptr;     // null: all samples once an epoch
   // Sentences for the user about what was assumed, or not read, of the files.
   std::vector<std::string> notes = {};
   // Hash of the training samples of kinds that read files (content_hash.h): of
@@ -91,16 +100,6 @@ std::vector<std::string> DatasetKinds();
 // Returns the shape of a sample if it is known before files are opened: the
 // classes of "images" and vocabularies from files are not.
 std::optional<SampleSpec> KnownSampleSpec(const DatasetOptions& options);
-
-// Returns a description that distinguishes these samples from others, for
-// checkpoints: {"kind": "glyphs", "normalize": "true", "seed": "0"}. It leaves
-// out the path, since it may change, and the numbers of samples, which the
-// sampler's state has.
-std::map<std::string, std::string> DescribeData(const DatasetOptions& options);
-// Adds what only the files tell: "content", DataSplits::content, and
-// "vocabulary", a hash of what token numbers stand for.
-std::map<std::string, std::string> DescribeData(const DatasetOptions& options,
-                                                const DataSplits& splits);
 
 //   kInvalidArgument: unknown kind (the message lists them), no path, more
 //                     samples asked for than there are, bad sizes, a split that

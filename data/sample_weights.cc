@@ -61,9 +61,9 @@ void SampleWeights::Draw(std::uint64_t seed, std::int64_t epoch,
   for (std::int64_t& sample : order) sample = SampleAt(draws.UniformF64());
 }
 
-absl::StatusOr<SampleWeightsPtr> ReadSampleWeights(base::FileSystem& files,
-                                                   const std::string& path,
-                                                   std::int64_t samples) {
+absl::StatusOr<std::vector<double>> ReadSampleWeights(base::FileSystem& files,
+                                                      const std::string& path,
+                                                      std::int64_t samples) {
   TROUPE_ASSIGN_OR_RETURN(const std::string text,
                           base::ReadWholeFile(files, path, kWeightsBytesMax));
   std::vector<double> weights;
@@ -85,10 +85,7 @@ absl::StatusOr<SampleWeightsPtr> ReadSampleWeights(base::FileSystem& files,
         path, " has ", weights.size(), " weights for ", samples,
         " training samples; write one for each, in the order of the samples"));
   }
-  absl::StatusOr<SampleWeightsPtr> made = SampleWeights::Create(weights);
-  if (made.ok()) return made;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": ", made.status().message()));
+  return weights;
 }
 
 absl::StatusOr<SampleWeightsPtr> ClassBalancedWeights(const Dataset& dataset) {

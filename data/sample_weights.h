@@ -63,10 +63,10 @@ inline constexpr std::int64_t kWeightsBytesMax = std::int64_t{1} << 30;
 
 // Reads the weights of `samples` samples from a text file: a number a line.
 //   kInvalidArgument: a line is no number, the file has not as many lines as
-//                     there are samples; Create(). Names file and line.
-absl::StatusOr<SampleWeightsPtr> ReadSampleWeights(base::FileSystem& files,
-                                                   const std::string& path,
-                                                   std::int64_t samples);
+//                     there are samples. Names file and line.
+absl::StatusOr<std::vector<double>> ReadSampleWeights(base::FileSystem& files,
+                                                      const std::string& path,
+                                                      std::int64_t samples);
 
 // Returns the weights by which every class is drawn equally often: 1 over the
 // number of samples of the class. Classes without samples are passed over.

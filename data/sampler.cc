@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "data/class_names.h"
 #include "data/epoch_order.h"
 
 namespace troupe::data {
@@ -26,6 +27,11 @@ bool IsHash(const std::string& name) {
   return name == "content" || name == "vocabulary";
 }
 
+// Returns whether a side may lack the entry, as earlier versions do.
+bool IsOptional(const std::string& name) {
+  return IsHash(name) || name == kClassesEntry;
+}
+
 // Returns the first name whose value differs, if any.
 absl::Status CompareData(const Description& saved, const Description& now) {
   if (saved.empty() || now.empty()) return absl::OkStatus();
@@ -34,9 +40,10 @@ absl::Status CompareData(const Description& saved, const Description& now) {
   for (const auto& [name, value] : both) {
     const std::string was = ValueIn(saved, name), is = ValueIn(now, name);
     if (was == is) continue;
-    if (IsHash(name) && (saved.count(name) == 0 || now.count(name) == 0)) {
+    if (IsOptional(name) && (saved.count(name) == 0 || now.count(name) == 0)) {
       continue;
     }
+    if (name == kClassesEntry) return CompareClasses(was, is);
     return absl::InvalidArgumentError(absl::StrCat(
         "the data were of ", name, " ", was, ", this job's are of ", is,
         IsHash(name) ? " (hashes)" : "",

@@ -177,8 +177,8 @@ class Sampler {
   SamplerState state() const { return StateAt(next_); }
 
   // Continues from `state`: BatchAt(0) is then the first batch after it.
-  // Nothing is compared with a side that has no `data`, nor a hash ("content",
-  // "vocabulary") with a side that lacks it.
+  // Nothing is compared with a side that has no `data`, nor "classes" or a
+  // hash ("content", "vocabulary") with a side that lacks it.
   //   kInvalidArgument: the state has other data, another dataset size or seed,
   //                     or impossible counts. The sampler is unchanged.
   absl::Status Load(const SamplerState& state);

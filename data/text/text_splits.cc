@@ -14,6 +14,7 @@
 #include "data/text/char_tokenizer.h"
 #include "data/text/embedded_corpus.h"
 #include "data/text/token_file.h"
+#include "data/text/token_shards.h"
 #include "data/text/vocabulary_file.h"
 
 namespace troupe::data {
@@ -93,6 +94,19 @@ absl::StatusOr<TextSplits> SplitTokens(const TokenSourcePtr& tokens,
                           MakeTrain(tokens, cut, options, split.seed));
   if (split.val_fraction == 0) return splits;
   TROUPE_ASSIGN_OR_RETURN(splits.test, MakeTest(tokens, cut, options));
+  return splits;
+}
+
+// Returns windows of both parts; `test` may be null.
+absl::StatusOr<TextSplits> PartsOf(const TokenSourcePtr& train,
+                                   const TokenSourcePtr& test,
+                                   const TextOptions& options,
+                                   const SplitOptions& split) {
+  TextSplits splits;
+  TROUPE_ASSIGN_OR_RETURN(splits.train,
+                          MakeTrain(train, train->size(), options, split.seed));
+  if (test == nullptr) return splits;
+  TROUPE_ASSIGN_OR_RETURN(splits.test, MakeTest(test, /*begin=*/0, options));
   return splits;
 }
 
@@ -250,21 +264,27 @@ absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
   file.bare_type =
       options.token_type == kU16 ? TokenType::kU16 : TokenType::kU32;
   TextSplits splits;
-  if (files.Exists(base::JoinPath(path, kTrainFile))) {
+  if (IsTokenPattern(path) && !files.Exists(path)) {
+    TROUPE_ASSIGN_OR_RETURN(const TokenShards opened,
+                            OpenTokenShards(files, path, file));
+    TROUPE_ASSIGN_OR_RETURN(
+        splits, opened.test == nullptr
+                    ? SplitTokens(opened.train, options, split)
+                    : PartsOf(opened.train, opened.test, options, split));
+    splits.content = HashOfSamples(*opened.train);
+    splits.notes.push_back(opened.note);
+  } else if (files.Exists(base::JoinPath(path, kTrainFile))) {
     TROUPE_ASSIGN_OR_RETURN(const TokenFiles opened,
                             OpenTokenFolder(files, path, file));
-    TROUPE_ASSIGN_OR_RETURN(
-        splits.train,
-        MakeTrain(opened.train, opened.train->size(), options, split.seed));
+    TROUPE_ASSIGN_OR_RETURN(splits,
+                            PartsOf(opened.train, opened.test, options, split));
     splits.content = HashOfSamples(*opened.train);
-    if (opened.test != nullptr) {
-      TROUPE_ASSIGN_OR_RETURN(splits.test,
-                              MakeTest(opened.test, /*begin=*/0, options));
-    }
   } else if (files.List(path).ok()) {
     return absl::NotFoundError(
         absl::StrCat("no ", base::JoinPath(path, kTrainFile),
-                     "; name the file to train on so, or give its path"));
+                     "; name the file to train on so, or give its path, or a "
+                     "pattern for several: ",
+                     base::JoinPath(path, "*.bin")));
   } else {
     TROUPE_ASSIGN_OR_RETURN(const TokenSourcePtr tokens,
                             OpenTokenFile(files, path, file));

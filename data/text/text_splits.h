@@ -68,6 +68,8 @@ struct TextSplits {
   // Hash of the training text; for files of tokens, of their number and of
   // samples of them.
   std::string content;
+  // Sentences for the user about what was assumed of the files.
+  std::vector<std::string> notes;
 };
 
 // Returns a hash of what each token number stands for.
@@ -90,7 +92,8 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
 
 // Opens the token file `path` (token_file.h); or, if `path` is a folder, its
 // train.bin for training and its val.bin (or valid, validation, dev, test.bin),
-// if any, for testing, ignoring `split`. Returns a tokenizer if `options` name
+// if any, for testing, ignoring `split`; or, if its name is a pattern, all files
+// with such names as one (token_shards.h). Returns a tokenizer if `options` name
 // one with a path.
 absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
                                       const std::string& path,

@@ -43,6 +43,9 @@ using TokenSourcePtr = std::shared_ptr<const TokenSource>;
 absl::StatusOr<TokenSourcePtr> MakeTokenSource(std::vector<Token> tokens,
                                                std::int64_t vocab_size);
 
+// Returns the sources one after the other; at least one, of one vocabulary.
+TokenSourcePtr JoinTokenSources(std::vector<TokenSourcePtr> sources);
+
 }  // namespace troupe::data
 
 #endif  // DATA_TEXT_TOKEN_SOURCE_H_

@@ -83,15 +83,13 @@ TEST(SampleWeightsTest, ReadsAFile) {
   };
   const auto made = read("0.5\r\n\n 2e0\n0", 3);
   ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_EQ((*made)->hash(), (*SampleWeights::Create({0.5, 2, 0}))->hash());
+  EXPECT_THAT(*made, ElementsAre(0.5, 2, 0));
   EXPECT_EQ(read("1\ntwo\n", 2).status().message(),
             path + ":2: \"two\" is not a number; write one weight a line");
   EXPECT_EQ(read("1\n2\n", 3).status().message(),
             path +
                 " has 2 weights for 3 training samples; write one for each, "
                 "in the order of the samples");
-  EXPECT_THAT(std::string(read("0\n", 1).status().message()),
-              HasSubstr(path + ": all 1 weights are 0"));
 }
 
 DatasetPtr OfClasses(const std::vector<std::int64_t>& labels, int classes) {

@@ -205,6 +205,83 @@ TEST(OpenTokensTest, SplitsAFileAndTakesTheFilesOfAFolder) {
               ElementsAre(8, -100));
 }
 
+Bytes Shard(const std::vector<std::uint16_t>& tokens) {
+  return WithHeader<std::uint16_t>(
+      20240520, 1, static_cast<std::int32_t>(tokens.size()), tokens);
+}
+
+TEST(OpenTokensTest, APatternJoinsFiles) {
+  base::PosixFileSystem files;
+  const std::string folder = MakeTempFolder();
+  TextOptions options;
+  options.context = 2;
+  options.window = "sequential";
+  WriteFile(folder, "s_train_000002.bin", Shard({4, 5, 6}));
+  WriteFile(folder, "s_train_000001.bin", Shard({0, 1, 2, 3}));
+  WriteFile(folder, "s_train_000010.bin", BytesOf<std::uint16_t>({7, 8}));
+  WriteFile(folder, "notes.txt", {'x'});
+  const std::string pattern = folder + "/s_*.bin";
+  auto splits = OpenTokens(files, pattern, options, {/*val_fraction=*/0, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  ASSERT_EQ(splits->train->size(), 4);
+  const DatasetPtr train = splits->train;
+  EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*train, {0, 1, 2, 3}).inputs),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*train, {0, 1, 2, 3}).targets),
+              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(splits->notes,
+              ElementsAre(pattern + ": 3 files of tokens to train on"));
+  EXPECT_EQ(splits->test, nullptr);
+  // As llm.c names them.
+  WriteFile(folder, "s_val_000000.bin", Shard({50, 51, 52}));
+  splits = OpenTokens(files, pattern, options, {/*val_fraction=*/0.5, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 4);
+  EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*splits->test, {0}).targets),
+              ElementsAre(51, 52));
+  EXPECT_THAT(splits->notes,
+              ElementsAre(pattern + ": 3 files of tokens to train on, 1 to "
+                                    "test with"));
+  EXPECT_EQ(
+      OpenTokens(files, folder + "/s_val_*", options, {0.0, 0})->train->size(),
+      1)
+      << "there is no other to train on";
+}
+
+TEST(OpenTokensTest, ErrorsOfAPatternNameTheFile) {
+  base::PosixFileSystem files;
+  const std::string folder = MakeTempFolder();
+  TextOptions options;
+  options.context = 2;
+  options.vocab_size = 10;
+  EXPECT_EQ(
+      OpenTokens(files, folder + "/*.bin", options, {}).status().message(),
+      "no file is called " + folder +
+          "/*.bin; give a pattern of the names of token files");
+  EXPECT_FALSE(OpenTokens(files, folder + "/none/*", options, {}).ok());
+  WriteFile(folder, "a.bin", Shard({0, 1, 2, 3}));
+  const std::string second = WriteFile(folder, "b.bin", Shard({0, 11, 2, 3}));
+  options.window = "sequential";
+  const auto splits = OpenTokens(files, folder + "/?.bin", options, {0.0, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  nn::CachingAllocator memory;
+  const SampleSpec& spec = splits->train->spec();
+  const nn::Tensor input =
+      nn::Tensor::Empty(spec.InputShape(1), spec.input_dtype, memory);
+  const nn::Tensor target =
+      nn::Tensor::Empty(spec.TargetShape(1), spec.target_dtype, memory);
+  EXPECT_THAT(std::string(splits->train->Fill({2}, 0, input, target).message()),
+              testing::StartsWith(second + ": token 1 at byte 1026 is 11"));
+  Bytes cut = Shard({1, 2, 3});
+  cut.resize(cut.size() - 1);
+  WriteFile(folder, "b.bin", cut);
+  EXPECT_THAT(
+      std::string(OpenTokens(files, folder + "/*.bin", options, {0.0, 0})
+                      .status()
+                      .message()),
+      testing::StartsWith(second + ": the header declares 3 tokens"));
+}
+
 TEST(OpenTokensTest, TestFilesHaveAnyUsualName) {
   base::PosixFileSystem files;
   TextOptions options;
@@ -213,7 +290,9 @@ TEST(OpenTokensTest, TestFilesHaveAnyUsualName) {
   WriteFile(folder, "val.txt", {'x'});
   EXPECT_EQ(OpenTokens(files, folder, options, {}).status().message(),
             "no " + folder +
-                "/train.bin; name the file to train on so, or give its path");
+                "/train.bin; name the file to train on so, or give its path, "
+                "or a pattern for several: " +
+                folder + "/*.bin");
   WriteFile(folder, "train.bin", BytesOf<std::uint16_t>({1, 2, 3}));
   // Each goes over those before it.
   std::uint16_t token = 0;

@@ -97,8 +97,7 @@ constexpr ConfigKey kTrainKeys[] = {
      "Samples of one forward of one stage, per rank. Each replica's share of a "
      "global batch is cut into parts of this size, whose gradients are added "
      "up; a remainder is one smaller part. 0: the share whole, "
-     "global_batch_size "
-     "/ mesh.dp.",
+     "global_batch_size / mesh.dp, rounded up.",
      "16"},
     {"train.seed", Field<&C::job, &JobSpec::seed>(), kFromZero,
      "Seed of the first parameters and of the order of samples.", "42"},

@@ -38,13 +38,11 @@ constexpr ConfigKey kDataKeys[] = {
      "\"mnist\""},
     {"data.path", Field<&C::data, &DatasetOptions::path>(), kPath,
      "Where the samples are: the folder of \"mnist\" or \"cifar10\"; the file "
-     "of "
-     "\"text\" (without one: sources of Troupe); the file of \"tokens\", or "
-     "the "
-     "folder of its train.bin and val.bin; the folder of \"images\", which has "
-     "a "
-     "folder for each class, or train and val with such folders. Relative to "
-     "the folder the trainer is started in.",
+     "of \"text\" (without one: sources of Troupe); the file of \"tokens\", or "
+     "the folder of its train.bin and val.bin, or a pattern of several files "
+     "(shards/*.bin), which are one after the other; the folder of "
+     "\"images\", which has a folder for each class, or train and val with "
+     "such folders. Relative to the folder the trainer is started in.",
      "\"data/mnist\""},
     {"data.train_count", Field<&C::data, &DatasetOptions::train_count>(),
      AtMost(kCountMax),
@@ -65,6 +63,23 @@ constexpr ConfigKey kDataKeys[] = {
      "\"tokens\", random ones of \"images\" without a folder val; 0 means "
      "none.",
      "0.05"},
+    {"data.validation_share",
+     Field<&C::data, &DatasetOptions::validation_share>(), kAny,
+     "Part of the training samples that is cut from them to test with, drawn "
+     "by data.seed, in place of the data's own test samples; not of \"text\" "
+     "and \"tokens\". 0 means none.",
+     "0.1"},
+    {"data.sample_weights", Field<&C::data, &DatasetOptions::sample_weights>(),
+     kPath,
+     "A text file with a weight for each training sample, one a line, by which "
+     "samples are drawn with replacement, as by PyTorch's "
+     "WeightedRandomSampler.",
+     "\"weights.txt\""},
+    {"data.balance_classes",
+     Field<&C::data, &DatasetOptions::balance_classes>(), kAny,
+     "Whether samples are drawn with replacement so that every class comes "
+     "equally often.",
+     "true"},
     {"data.normalize", Field<&C::data, &DatasetOptions::normalize>(), kAny,
      "Whether images get mean 0 and variance 1 per channel.", "false"},
     {"data.augment", Field<&C::data, &DatasetOptions::augment>(), kAny,

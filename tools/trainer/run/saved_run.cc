@@ -14,6 +14,7 @@
 #include "actors/spec/job_spec.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "data/class_names.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/config/pipeline_options.h"
@@ -56,6 +57,21 @@ absl::Status WithKeysOfModel(const LoadedConfig& loaded,
                                         "; model and data must be those of "
                                         "the run that wrote it, and here ",
                                         absl::StrJoin(values, ", ")));
+}
+
+// Checks that class numbers stand for the classes of the run.
+absl::Status CheckClasses(const OpenedRun& run,
+                          const data::DataSplits& splits) {
+  const auto& saved = run.checkpoint.state().sampler.data;
+  const auto classes = saved.find(data::kClassesEntry);
+  if (classes == saved.end() || splits.classes.empty()) {
+    return absl::OkStatus();
+  }
+  const absl::Status status =
+      data::CompareClasses(classes->second, data::ClassNames(splits.classes));
+  if (status.ok()) return status;
+  return ErrorAt(run.loaded, {"data.path"},
+                 absl::StrCat(run.checkpoint.path(), ": ", status.message()));
 }
 
 }  // namespace
@@ -109,6 +125,7 @@ absl::Status CheckVocabulary(const OpenedRun& run,
 absl::StatusOr<std::unique_ptr<actors::InferenceSession>> OpenSavedModel(
     OpenedRun run, const data::DataSplits& splits, base::FileSystem& files,
     int threads) {
+  TROUPE_RETURN_IF_ERROR(CheckClasses(run, splits));
   // The order of backwards does not matter here, and searching takes time.
   PipelineConfig& pipeline = run.loaded.config.pipeline;
   if (pipeline.schedule == kSearchSchedule) pipeline.schedule = kAutoSchedule;

@@ -9,6 +9,7 @@
 #include "actors/planning/measure_costs.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
+#include "data/describe_data.h"
 #include "data/sampler.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/config_keys.h"
@@ -108,6 +109,7 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   spec.count_targets = TargetCounterOf(config.loss);
   spec.train = splits.train;
   spec.test = splits.test;
+  spec.sample_weights = splits.weights;
   spec.data = data::DescribeData(config.data, splits);
   Describe(config, spec);
   spec.eval_each_epoch = spec.eval_every == 0;
