@@ -215,7 +215,8 @@ absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options,
 
 SplitOptions SplitOf(const DatasetOptions& options) {
   // Images of which a share is cut need no random part besides.
-  const double random = options.validation_share > 0 ? 0 : options.val_fraction;
+  const double random =
+      options.part.validation_share > 0 ? 0 : options.val_fraction;
   return {random, options.seed};
 }
 

@@ -42,6 +42,18 @@
 
 namespace troupe::data {
 
+// Options that take training samples away, or weigh them.
+struct TrainingPartOptions {
+  // Part of them, in [0, 1), that is cut out at random, by the seed, to test
+  // with in place of the data's own test part; not of "text" and "tokens".
+  double validation_share = 0;
+  // File of a weight for each training sample (ReadSampleWeights()), by which
+  // they are drawn.
+  std::string sample_weights;
+  // Whether samples are drawn so that each class comes equally often.
+  bool balance_classes = false;
+};
+
 struct DatasetOptions {
   std::string kind = "glyphs";
   std::string path;  // file or folder; for the kinds that read files
@@ -54,18 +66,11 @@ struct DatasetOptions {
   // Part that is held back for validation, in [0, 1), by "text", "tokens" and
   // "images" without test files.
   double val_fraction = SplitOptions().val_fraction;
-  // Part of the training samples, in [0, 1), that is cut from them at random, by
-  // the seed, to test with in place of the data's own test part; not of "text"
-  // and "tokens".
-  double validation_share = 0;
-  // File of a weight for each training sample (ReadSampleWeights()), by which
-  // they are drawn; or whether each class is drawn equally often.
-  std::string sample_weights;
-  bool balance_classes = false;
   bool normalize = true;  // images
   // Whether to augment the train split: of "cifar10" by random shift and
   // mirror; of "images" by random resized crop, mirror and colours.
   bool augment = false;
+  TrainingPartOptions part;
   TextOptions text;     // "text" and "tokens"
   ImageOptions images;  // "images"; normalize and augment are those above
   // "synthetic" only.

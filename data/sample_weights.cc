@@ -55,7 +55,7 @@ void SampleWeights::Draw(std::uint64_t seed, std::int64_t epoch,
                "an epoch fits the random counter");
   nn::RandomPosition position;
   position.step = static_cast<std::uint32_t>(epoch);
-  position.path = nn::HashName("data.sample_weights");
+  position.path = nn::HashName("data.weighted_order");
   nn::RandomStream draws(nn::RandomKey(seed, nn::Purpose::kShuffle), position);
   order.resize(sums_.size());
   for (std::int64_t& sample : order) sample = SampleAt(draws.UniformF64());

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "data/class_names.h"
+#include "data/description/class_names.h"
 #include "data/epoch_order.h"
 
 namespace troupe::data {

@@ -46,21 +46,23 @@ bool IsOfTokens(const std::string& kind) {
 }
 
 absl::Status CheckShare(const DatasetOptions& options) {
-  const double share = options.validation_share;
-  const std::string name = base::FieldName<&DatasetOptions::validation_share>();
+  const double share = options.part.validation_share;
+  const std::string name =
+      base::FieldName<&TrainingPartOptions::validation_share>();
   if (!(share >= 0 && share < 1)) {
-    return base::FieldError<&DatasetOptions::validation_share>(absl::StrCat(
-        name, " = ", share, ": must be at least 0 and less than 1"));
+    return base::FieldError<&TrainingPartOptions::validation_share>(
+        absl::StrCat(name, " = ", share,
+                     ": must be at least 0 and less than 1"));
   }
   if (share == 0) return absl::OkStatus();
   if (IsOfTokens(options.kind)) {
-    return base::FieldError<&DatasetOptions::validation_share>(
+    return base::FieldError<&TrainingPartOptions::validation_share>(
         absl::StrCat(name, " = ", share, ": windows of a text overlap; use ",
                      base::FieldName<&DatasetOptions::val_fraction>(),
                      ", which holds back the end of a text or file"));
   }
   if (options.test_count == 0) return absl::OkStatus();
-  return base::FieldError<&DatasetOptions::validation_share,
+  return base::FieldError<&TrainingPartOptions::validation_share,
                           &DatasetOptions::test_count>(absl::StrCat(
       name, " and ", base::FieldName<&DatasetOptions::test_count>(),
       " are both set; remove one"));
@@ -76,14 +78,15 @@ absl::StatusOr<std::vector<std::int64_t>> HoldShare(
   if (options.augment) {
     TROUPE_ASSIGN_OR_RETURN(plain, open_plain());
   }
-  const ShareCut cut =
-      CutShare(splits.train->size(), options.validation_share, options.seed);
+  const ShareCut cut = CutShare(splits.train->size(),
+                                options.part.validation_share, options.seed);
   if (cut.held.empty() || cut.left.empty()) {
-    return base::FieldError<&DatasetOptions::validation_share>(absl::StrCat(
-        base::FieldName<&DatasetOptions::validation_share>(), " = ",
-        options.validation_share, " of ", splits.train->size(),
-        " samples leaves ", cut.held.empty() ? "none to test with" : "no other",
-        "; give more samples or another share"));
+    return base::FieldError<&TrainingPartOptions::validation_share>(
+        absl::StrCat(base::FieldName<&TrainingPartOptions::validation_share>(),
+                     " = ", options.part.validation_share, " of ",
+                     splits.train->size(), " samples leaves ",
+                     cut.held.empty() ? "none to test with" : "no other",
+                     "; give more samples or another share"));
   }
   const std::string others =
       splits.test == nullptr
@@ -104,26 +107,27 @@ absl::StatusOr<std::vector<std::int64_t>> HoldShare(
 absl::Status Weigh(const DatasetOptions& options, base::FileSystem& files,
                    std::int64_t samples, const std::vector<std::int64_t>& left,
                    DataSplits& splits) {
-  if (options.balance_classes) {
+  if (options.part.balance_classes) {
     absl::StatusOr<SampleWeightsPtr> made = ClassBalancedWeights(*splits.train);
     if (!made.ok()) {
-      return base::WithFields<&DatasetOptions::balance_classes>(made.status());
+      return base::WithFields<&TrainingPartOptions::balance_classes>(
+          made.status());
     }
     splits.weights = *std::move(made);
   }
-  if (options.sample_weights.empty()) return absl::OkStatus();
-  const std::string& path = options.sample_weights;
+  if (options.part.sample_weights.empty()) return absl::OkStatus();
+  const std::string& path = options.part.sample_weights;
   absl::StatusOr<std::vector<double>> all =
       ReadSampleWeights(files, path, samples);
   if (!all.ok()) {
-    return base::WithFields<&DatasetOptions::sample_weights>(all.status());
+    return base::WithFields<&TrainingPartOptions::sample_weights>(all.status());
   }
   std::vector<double> weights;
   weights.reserve(left.size());
   for (const std::int64_t sample : left) weights.push_back((*all)[sample]);
   absl::StatusOr<SampleWeightsPtr> made = SampleWeights::Create(weights);
   if (!made.ok()) {
-    return base::FieldError<&DatasetOptions::sample_weights>(
+    return base::FieldError<&TrainingPartOptions::sample_weights>(
         absl::StrCat(path, ": ", made.status().message()));
   }
   splits.weights = *std::move(made);
@@ -134,14 +138,14 @@ absl::Status Weigh(const DatasetOptions& options, base::FileSystem& files,
 
 absl::Status CheckTrainingPart(const DatasetOptions& options) {
   TROUPE_RETURN_IF_ERROR(CheckShare(options));
-  if (!options.balance_classes || options.sample_weights.empty()) {
+  if (!options.part.balance_classes || options.part.sample_weights.empty()) {
     return absl::OkStatus();
   }
-  return base::FieldError<&DatasetOptions::sample_weights,
-                          &DatasetOptions::balance_classes>(
-      absl::StrCat(base::FieldName<&DatasetOptions::sample_weights>(), " and ",
-                   base::FieldName<&DatasetOptions::balance_classes>(),
-                   " are both set; remove one"));
+  return base::FieldError<&TrainingPartOptions::sample_weights,
+                          &TrainingPartOptions::balance_classes>(absl::StrCat(
+      base::FieldName<&TrainingPartOptions::sample_weights>(), " and ",
+      base::FieldName<&TrainingPartOptions::balance_classes>(),
+      " are both set; remove one"));
 }
 
 absl::Status CutTrainingPart(
@@ -150,7 +154,7 @@ absl::Status CutTrainingPart(
     DataSplits& splits) {
   const std::int64_t samples = splits.train->size();
   std::vector<std::int64_t> left;
-  if (options.validation_share > 0) {
+  if (options.part.validation_share > 0) {
     TROUPE_ASSIGN_OR_RETURN(left, HoldShare(options, open_plain, splits));
   } else {
     left.resize(samples);

@@ -24,9 +24,9 @@ namespace troupe::data {
 // Checks what needs no file. Errors blame the field (base/field_error.h).
 absl::Status CheckTrainingPart(const DatasetOptions& options);
 
-// Replaces parts of `splits` by what the options ask for. `open_plain` opens the
-// training samples without augmentation, which the share is taken from.
-//   kInvalidArgument: a part would be empty; SampleWeights, ReadSampleWeights().
+// Replaces parts of `splits` by what the options ask for. `open_plain` opens
+// the training samples without augmentation, which the share is taken from.
+//   kInvalidArgument: a part would be empty; those of the weights.
 //   other:            from the files.
 absl::Status CutTrainingPart(
     const DatasetOptions& options, base::FileSystem& files,

@@ -24,8 +24,8 @@ absl::Status AtLeast(std::int64_t least, const PlanOptions& options) {
       base::FieldName<kField>(), " = ", value, ": must be at least ", least));
 }
 
-// Checks that each replica has samples, and that the largest share holds a whole
-// micro-batch.
+// Checks that each replica has samples, and that the largest share holds a
+// whole micro-batch.
 absl::Status CheckBatches(const PlanOptions& options) {
   const std::string global = base::FieldName<&PlanOptions::global_batch_size>();
   const std::string micro = base::FieldName<&PlanOptions::micro_batch_size>();

@@ -92,9 +92,9 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
 
 // Opens the token file `path` (token_file.h); or, if `path` is a folder, its
 // train.bin for training and its val.bin (or valid, validation, dev, test.bin),
-// if any, for testing, ignoring `split`; or, if its name is a pattern, all files
-// with such names as one (token_shards.h). Returns a tokenizer if `options` name
-// one with a path.
+// if any, for testing, ignoring `split`; or, if its name is a pattern, all
+// files with such names as one (token_shards.h). Returns a tokenizer if
+// `options` name one with a path.
 absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
                                       const std::string& path,
                                       const TextOptions& options,

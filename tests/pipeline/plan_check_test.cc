@@ -43,6 +43,19 @@ TEST(PlanCheckTest, TheLastMicroBatchMayBeSmaller) {
             other);
 }
 
+TEST(PlanCheckTest, SharesMayDifferByOneSample) {
+  Plan plan = SmallPlan();
+  plan.global_batch_size = 7;
+  EXPECT_TRUE(plan.Check().ok());
+  EXPECT_EQ(plan.last_micro_batch_size(), 2) << "of a share of 4";
+  EXPECT_EQ(plan.ToString().substr(0, 75),
+            "mesh dp=2 pp=2, global batch 7 over 2, each 2 micro-batches of up "
+            "to 2, 1 t");
+  PlanOptions options;
+  options.mesh = Mesh(3);
+  EXPECT_EQ(options.MicroBatchSize(), 22) << "of 64";
+}
+
 TEST(PlanCheckTest, PartsThatDoNotFit) {
   EXPECT_EQ(Broken([](Plan& plan) { plan.micro_batches = 3; }),
             "plan: global_batch_size is not dp x micro_batches x "

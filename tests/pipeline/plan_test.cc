@@ -304,18 +304,6 @@ TEST(PlanTest, TheLastMicroBatchHasTheRest) {
             10);
 }
 
-TEST(PlanTest, AGlobalBatchThatReplicasDoNotDivide) {
-  const PlanOptions options = Options(Mesh(3), 64, 8);
-  EXPECT_EQ(options.MicroBatches(), 3);
-  const Plan plan = *PlanOf(options, LeNet);
-  EXPECT_TRUE(plan.Check().ok());
-  EXPECT_EQ(plan.last_micro_batch_size(), 6) << "of a share of 22";
-  EXPECT_EQ(plan.ToString().substr(0, 101),
-            "mesh dp=3 pp=1, global batch 64 over 3, each 3 micro-batches of "
-            "up to 8, the last of 6, 1 thread(s) p");
-  EXPECT_EQ(Options(Mesh(3), 64).MicroBatchSize(), 22);
-}
-
 TEST(PlanTest, SizesThatDoNotFit) {
   EXPECT_EQ(ErrorOf(Options(Mesh(3), 64, 23)),
             "PlanOptions.micro_batch_size = 23 is more than "

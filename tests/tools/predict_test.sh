@@ -96,3 +96,23 @@ fails_with 2 'trainer: tiny.toml:6: data.kind = "synthetic" has no classes *' \
   predict --config=tiny.toml --checkpoint=saved sea.png
 fails_with 2 'trainer: *is of another model; mismatched: 1.weight is *' \
   "${predict[@]}" --set data.image_size=4 sea.png
+
+# Uneven shares, short last batches, a share to test with, balanced classes.
+quietly train --config=photos.toml --set checkpoint.dir=parts --set mesh.dp=3 \
+  --set data.drop_last=false --set data.validation_share=0.25 \
+  --set data.balance_classes=true
+grep -qx '4 of 16 training samples are held back to test with, drawn by seed 0' \
+  out.txt || die "$(cat out.txt)"
+yes 1 | head -16 >weights.txt
+quietly train --config=photos.toml --set data.sample_weights=weights.txt \
+  --set data.val_fraction=0 --set checkpoint.dir=weighted
+echo 1 >>weights.txt
+fails_with 2 'trainer: *weights.txt has 17 weights for 16 training samples; *' \
+  train --config=photos.toml --set data.sample_weights=weights.txt \
+  --set data.val_fraction=0 --set checkpoint.dir=other
+# Classes are compared by name.
+mv photos/red photos/rose
+fails_with 2 'trainer: *saved*: class 1 was "red" and is "rose" now, of 2 and *' \
+  "${predict[@]}" sea.png
+fails_with 1 'trainer: *saved*: class 1 was "red" and is "rose" now, of 2 and *' \
+  train --config=photos.toml --resume=saved --set train.steps=40

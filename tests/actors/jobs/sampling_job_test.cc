@@ -1,6 +1,5 @@
-// Which samples a step has changes no more than the samples: uneven shares,
-// short last batches and weighted draws have the losses of one rank under any
-// mesh, and go on to the bit. Some micro-batches are empty here.
+// Uneven shares, short last batches and weighted draws have the losses of one
+// rank under any mesh, and go on to the bit. Some micro-batches are empty here.
 
 #include <cstdint>
 #include <memory>

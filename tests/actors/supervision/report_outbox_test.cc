@@ -10,7 +10,8 @@ namespace troupe::actors {
 namespace {
 
 ReportOutbox Outbox(bool observed) {
-  return ReportOutbox(TwentySteps(/*first_step=*/0), nn::ops::LossReduction::kMean,
+  return ReportOutbox(TwentySteps(/*first_step=*/0),
+                      nn::ops::LossReduction::kMean,
                       std::make_unique<nn::Sgd>(nn::SgdOptions()), observed);
 }
 

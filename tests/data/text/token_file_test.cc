@@ -232,7 +232,7 @@ TEST(OpenTokensTest, APatternJoinsFiles) {
   EXPECT_THAT(splits->notes,
               ElementsAre(pattern + ": 3 files of tokens to train on"));
   EXPECT_EQ(splits->test, nullptr);
-  // As llm.c names them.
+  // llm.c names them so.
   WriteFile(folder, "s_val_000000.bin", Shard({50, 51, 52}));
   splits = OpenTokens(files, pattern, options, {/*val_fraction=*/0.5, 0});
   ASSERT_TRUE(splits.ok()) << splits.status();

@@ -4,6 +4,7 @@
 #define TESTS_USAGE_WORDS_DATA_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -61,6 +62,16 @@ extern const std::vector<std::uint8_t> pixels, labels;
 namespace in_memory_dataset_h {
 extern const nn::Tensor inputs, targets;
 }
+
+namespace sample_weights_h {
+extern SamplerOptions options;
+}
+
+namespace training_part_h {
+extern const DatasetOptions options;
+extern const std::function<absl::StatusOr<DatasetPtr>()> open_plain;
+extern DataSplits splits;
+}  // namespace training_part_h
 
 namespace transform_h {
 extern const DatasetPtr raw;

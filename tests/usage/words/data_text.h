@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/files/file_system.h"
+#include "data/text/token_file.h"
 #include "data/text/token_source.h"
 #include "data/text/tokenizer.h"
 
@@ -17,6 +18,10 @@ namespace troupe::data::usage {
 
 extern base::FileSystem& files;
 extern const TokenSourcePtr tokens;
+
+namespace token_shards_h {
+extern const TokenFileOptions file_options;
+}
 
 namespace utf8_h {
 extern const absl::string_view text;

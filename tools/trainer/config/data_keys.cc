@@ -18,10 +18,16 @@ using actors::JobSpec;
 using data::DatasetOptions;
 using data::ImageOptions;
 using data::TextOptions;
+using data::TrainingPartOptions;
 
 template <auto kField>
 constexpr KeyField Text() {
   return Field<&C::data, &DatasetOptions::text, kField>();
+}
+
+template <auto kField>
+constexpr KeyField Part() {
+  return Field<&C::data, &DatasetOptions::part, kField>();
 }
 
 template <auto kField>
@@ -63,20 +69,19 @@ constexpr ConfigKey kDataKeys[] = {
      "\"tokens\", random ones of \"images\" without a folder val; 0 means "
      "none.",
      "0.05"},
-    {"data.validation_share",
-     Field<&C::data, &DatasetOptions::validation_share>(), kAny,
+    {"data.validation_share", Part<&TrainingPartOptions::validation_share>(),
+     kAny,
      "Part of the training samples that is cut from them to test with, drawn "
      "by data.seed, in place of the data's own test samples; not of \"text\" "
      "and \"tokens\". 0 means none.",
      "0.1"},
-    {"data.sample_weights", Field<&C::data, &DatasetOptions::sample_weights>(),
-     kPath,
+    {"data.sample_weights", Part<&TrainingPartOptions::sample_weights>(), kPath,
      "A text file with a weight for each training sample, one a line, by which "
      "samples are drawn with replacement, as by PyTorch's "
      "WeightedRandomSampler.",
      "\"weights.txt\""},
-    {"data.balance_classes",
-     Field<&C::data, &DatasetOptions::balance_classes>(), kAny,
+    {"data.balance_classes", Part<&TrainingPartOptions::balance_classes>(),
+     kAny,
      "Whether samples are drawn with replacement so that every class comes "
      "equally often.",
      "true"},

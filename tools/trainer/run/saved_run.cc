@@ -14,7 +14,7 @@
 #include "actors/spec/job_spec.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "data/class_names.h"
+#include "data/description/class_names.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/config/pipeline_options.h"

@@ -9,7 +9,7 @@
 #include "actors/planning/measure_costs.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
-#include "data/describe_data.h"
+#include "data/description/describe_data.h"
 #include "data/sampler.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/config_keys.h"

@@ -1,4 +1,4 @@
-#include "data/class_names.h"
+#include "data/description/class_names.h"
 
 #include <algorithm>
 

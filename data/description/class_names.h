@@ -8,8 +8,8 @@
 // A name is that of a folder, which has no "/". Names of more than
 // kClassNamesBytesMax bytes are a hash of them.
 
-#ifndef DATA_CLASS_NAMES_H_
-#define DATA_CLASS_NAMES_H_
+#ifndef DATA_DESCRIPTION_CLASS_NAMES_H_
+#define DATA_DESCRIPTION_CLASS_NAMES_H_
 
 #include <cstddef>
 #include <string>
@@ -30,4 +30,4 @@ absl::Status CompareClasses(const std::string& saved, const std::string& now);
 
 }  // namespace troupe::data
 
-#endif  // DATA_CLASS_NAMES_H_
+#endif  // DATA_DESCRIPTION_CLASS_NAMES_H_

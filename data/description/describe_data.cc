@@ -1,9 +1,9 @@
-#include "data/describe_data.h"
+#include "data/description/describe_data.h"
 
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "data/class_names.h"
+#include "data/description/class_names.h"
 
 namespace troupe::data {
 namespace {
@@ -22,7 +22,7 @@ bool HasPixels(const std::string& kind) {
 std::map<std::string, std::string> DescribeData(const DatasetOptions& options) {
   const std::string& kind = options.kind;
   std::map<std::string, std::string> data = {{"kind", kind}};
-  const double share = options.validation_share;
+  const double share = options.part.validation_share;
   if (share > 0) data["validation_share"] = absl::StrCat(share);
   if (IsSeeded(kind) || share > 0) data["seed"] = absl::StrCat(options.seed);
   if (HasPixels(kind)) {
