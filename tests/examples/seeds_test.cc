@@ -54,6 +54,16 @@ TEST_F(SeedsTest, LoopsOfTheirOwn) {
   ExpectRuns(deepspeed_engine::Run, 2, 1);
 }
 
+TEST_F(SeedsTest, Pipelines) {
+  troupe::SpawnOptions options;
+  options.ranks = 2;
+  options.mesh = troupe::pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  const troupe::SimulatedRun run = troupe::Simulate(
+      [](troupe::Rank& rank) { pipeline_resnet50::Run(rank, 64, 8); }, options,
+      {/*seed=*/1});
+  EXPECT_TRUE(run.status.ok()) << run.status;
+}
+
 TEST_F(SeedsTest, Checkpoints) { ExpectRuns(ddp_checkpoint::Run, 2, 3); }
 
 TEST_F(SeedsTest, Digits) {
