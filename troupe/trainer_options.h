@@ -14,7 +14,7 @@
 //   absl::Status status =
 //       trainer.Fit(task, {train, /*batch_size=*/32, /*shuffle=*/true}, {val});
 //
-// docs/coming_from_pytorch.md has Lightning's names beside these. Options are
+// docs/coming_from_lightning.md has Lightning's names beside these. Options are
 // checked by Trainer::Fit(); errors name the option and what to write.
 
 #ifndef TROUPE_TRAINER_OPTIONS_H_
