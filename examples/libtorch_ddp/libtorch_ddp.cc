@@ -1,7 +1,8 @@
 // DistributedDataParallel of a model of libtorch: two processes train a module
 // of torch::nn, whose gradients are all-reduced behind libtorch's backward.
-// libtorch_ddp.py is the same with PyTorch's DDP over Gloo. README.md says how
-// to build it, and compare.py measures both.
+// libtorch_ddp.py is the same with PyTorch's DDP over Gloo, with 101 lines,
+// blank lines and comments aside. README.md says how to build it, and
+// compare.py measures both.
 //
 //   build/libtorch_ddp --model=resnet18 --steps=20
 //   build/libtorch_ddp --model=mlp --save=step.pt --trace=trace
