@@ -11,9 +11,7 @@ namespace {
 absl::string_view AdviceFor(const base::ForeignFormat& format) {
   switch (format.contents) {
     case base::Contents::kPickle:
-      return "convert it in Python: safetensors.torch.save_file(torch.load("
-             "\"FILE\", weights_only=True), \"FILE.safetensors\"), of the "
-             "state_dict alone if it has more";
+      return "save the model's state dict by torch.save, or as safetensors";
     case base::Contents::kNumPy:
       return "write it by safetensors.numpy.save_file";
     case base::Contents::kWeights:

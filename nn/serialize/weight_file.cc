@@ -1,7 +1,6 @@
 #include "nn/serialize/weight_file.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -10,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "nn/serialize/float_conversion.h"
-#include "nn/serialize/other_formats.h"
-#include "nn/serialize/shard_index.h"
+#include "nn/serialize/name_styles.h"
+#include "nn/serialize/nearest_names.h"
 #include "nn/serialize/wrapped_names.h"
 #include "nn/tensor/caching_allocator.h"
 
@@ -20,10 +19,6 @@ namespace {
 
 // Limit on the names of one kind that an error lists.
 constexpr std::size_t kNamesShownMax = 20;
-
-constexpr absl::string_view kSingleName = "model.safetensors";
-constexpr absl::string_view kIndexEnd = ".safetensors.index.json";
-constexpr absl::string_view kIndexName = "model.safetensors.index.json";
 
 // Layers that Hugging Face's GPT-2 stores as Conv1D.
 constexpr absl::string_view kConv1d[] = {
@@ -66,31 +61,9 @@ std::vector<absl::string_view> NamesOf(const Parameter& parameter) {
   return names;
 }
 
-// Returns the error for an index that cannot be used, or is another file.
-absl::Status Unusable(const std::string& path, absl::string_view text,
-                      absl::string_view why) {
-  const std::string other = OtherFormat(text);
-  return absl::DataLossError(other.empty()
-                                 ? absl::StrCat(path, " cannot be used: ", why,
-                                                "; restore it from a copy")
-                                 : absl::StrCat(path, " is ", other));
-}
-
-// Returns the error for a folder without weights; names what it has instead.
-absl::Status NoWeightsIn(base::FileSystem& files, const std::string& folder) {
-  const std::string what =
-      absl::StrCat(folder, " has no ", kSingleName, ", nor a ", kIndexName);
-  for (absl::string_view name :
-       {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    if (!files.Exists(base::JoinPath(folder, name))) continue;
-    return absl::NotFoundError(absl::StrCat(
-        what, ", but a ", name,
-        ", a file of torch.save; convert it in Python: from_pretrained(\"",
-        folder, "\").save_pretrained(\"", folder, "\")"));
-  }
-  return absl::NotFoundError(
-      absl::StrCat(what, "; name the file itself, or another folder"));
-}
+// Added to the wrappers of a name in another library's style, so that a tensor
+// of the very name is preferred.
+constexpr int kStyledRank = 2 * kWrappersMax;
 
 }  // namespace
 
@@ -103,75 +76,76 @@ std::string WeightDifferences::ToString() const {
   add("missing", missing);
   add("unexpected", unexpected);
   add("mismatched", mismatched);
+  add("nearest names", nearest);
   return absl::StrJoin(parts, "; ");
 }
 
-WeightFile::WeightFile(std::string path, std::vector<SafetensorsFile> files)
-    : path_(std::move(path)), files_(std::move(files)) {
-  for (const SafetensorsFile& file : files_) {
-    for (const SafetensorsEntry& entry : file.entries()) {
+WeightFile::WeightFile(WeightSources opened) : opened_(std::move(opened)) {
+  for (const auto& source : opened_.sources) {
+    for (std::size_t i = 0; i < source->tensors().size(); ++i) {
+      const StoredTensor& tensor = source->tensors()[i];
       int wrappers = 0;
-      for (absl::string_view name : NamesWithoutWrappers(entry.name)) {
-        const Found found = {&file, &entry, wrappers++};
-        Found& kept = found_.emplace(name, found).first->second;
-        if (found.wrappers < kept.wrappers) kept = found;
+      for (absl::string_view name : NamesWithoutWrappers(tensor.name)) {
+        AddFound({std::string(name)}, wrappers, {source.get(), i});
+        if (const auto ours = OurName(name); ours.has_value()) {
+          AddFound(*ours, kStyledRank + wrappers, {source.get(), i});
+        }
+        ++wrappers;
       }
-      if (absl::EndsWith(entry.name, kConv1d[0]) && entry.shape.rank() == 2 &&
-          entry.shape[1] == 3 * entry.shape[0]) {
+      if (absl::EndsWith(tensor.name, kConv1d[0]) && tensor.shape.rank() == 2 &&
+          tensor.shape[1] == 3 * tensor.shape[0]) {
         has_conv1d_ = true;
       }
     }
   }
+  absl::erase_if(found_, [](const auto& entry) {
+    const std::vector<Part>& parts = entry.second.parts;
+    return std::any_of(parts.begin(), parts.end(),
+                       [](const Part& part) { return part.source == nullptr; });
+  });
+}
+
+void WeightFile::AddFound(const StyledName& name, int wrappers, Part part) {
+  const auto [place, is_new] = found_.try_emplace(name.name);
+  Found& found = place->second;
+  const bool is_split = name.parts > 1;
+  if (is_new || wrappers < found.wrappers) {
+    found.parts.assign(name.parts, {});
+    found.wrappers = wrappers;
+  } else if (wrappers > found.wrappers || !is_split ||
+             static_cast<int>(found.parts.size()) != name.parts) {
+    return;
+  }
+  found.parts[name.part] = part;
 }
 
 absl::StatusOr<WeightFile> WeightFile::Open(base::FileSystem& files,
                                             const std::string& path) {
-  for (absl::string_view name : {kSingleName, kIndexName}) {
-    const std::string in_folder = base::JoinPath(path, name);
-    if (!files.Exists(in_folder)) continue;
-    return name == kSingleName ? OpenSingle(files, in_folder)
-                               : OpenIndex(files, in_folder);
-  }
-  if (absl::EndsWith(path, kIndexEnd)) return OpenIndex(files, path);
-  if (files.List(path).ok()) return NoWeightsIn(files, path);
-  return OpenSingle(files, path);
+  TROUPE_ASSIGN_OR_RETURN(WeightSources opened, OpenWeightSources(files, path));
+  return WeightFile(std::move(opened));
 }
 
-absl::StatusOr<WeightFile> WeightFile::OpenSingle(base::FileSystem& files,
-                                                  const std::string& path) {
-  TROUPE_ASSIGN_OR_RETURN(SafetensorsFile file,
-                          SafetensorsFile::Open(files, path));
-  std::vector<SafetensorsFile> opened;
-  opened.push_back(std::move(file));
-  return WeightFile(path, std::move(opened));
-}
-
-// Opens the files of an index. Each tensor of the index must be in its file.
-absl::StatusOr<WeightFile> WeightFile::OpenIndex(base::FileSystem& files,
-                                                 const std::string& path) {
-  TROUPE_ASSIGN_OR_RETURN(
-      const std::string text,
-      base::ReadWholeFile(files, path, kShardIndexBytesMax));
-  const absl::StatusOr<ShardIndex> index = ParseShardIndex(text);
-  if (!index.ok()) return Unusable(path, text, index.status().message());
-  const absl::StatusOr<std::vector<std::string>> names = FilesOf(*index);
-  if (!names.ok()) return Unusable(path, text, names.status().message());
-  const std::string folder(path, 0, path.rfind('/') + 1);
-  std::vector<SafetensorsFile> opened;
-  std::map<std::string, std::size_t> position;
-  for (const std::string& name : *names) {
-    TROUPE_ASSIGN_OR_RETURN(
-        SafetensorsFile file,
-        SafetensorsFile::Open(files, absl::StrCat(folder, name)));
-    position[name] = opened.size();
-    opened.push_back(std::move(file));
+StoredTensor WeightFile::Found::Whole() const {
+  StoredTensor whole = parts[0].tensor();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const StoredTensor& part = parts[i].tensor();
+    if (!part.unreadable.empty() || part.dtype != whole.dtype ||
+        part.shape != parts[0].tensor().shape || part.shape.rank() == 0) {
+      whole.unreadable = "in parts that differ";
+    }
   }
-  for (const auto& [tensor, name] : index->file_of) {
-    if (opened[position[name]].Find(tensor) != nullptr) continue;
-    return Unusable(path, text,
-                    absl::StrCat(name, " has no tensor \"", tensor, "\""));
+  if (parts.size() == 1 || !whole.unreadable.empty()) return whole;
+  std::vector<std::int64_t> extents;
+  for (int axis = 0; axis < whole.shape.rank(); ++axis) {
+    extents.push_back(whole.shape[axis]);
   }
-  return WeightFile(path, std::move(opened));
+  extents[0] *= static_cast<std::int64_t>(parts.size());
+  if (Shape::Fits(extents)) {
+    whole.shape = Shape(extents);
+  } else {
+    whole.unreadable = "too large";
+  }
+  return whole;
 }
 
 const WeightFile::Found* WeightFile::FindOne(absl::string_view name) const {
@@ -190,19 +164,23 @@ bool WeightFile::IsTransposed(absl::string_view name) const {
   return has_conv1d_ && EndsWithAny(name, kConv1d);
 }
 
-std::string WeightFile::Mismatch(const SafetensorsEntry& entry,
-                                 const TensorSpec& wanted) const {
+std::optional<WeightMismatch> WeightFile::Mismatch(
+    const Found& found, const TensorSpec& wanted) const {
+  const StoredTensor entry = found.Whole();
   const bool transposed = IsTransposed(entry.name) && entry.shape.rank() == 2;
   const Shape shape = transposed ? Reversed(entry.shape) : entry.shape;
   const bool floats = IsFloating(entry.dtype) && IsFloating(wanted.dtype);
   if (entry.unreadable.empty() && shape == wanted.shape &&
       (floats || entry.dtype == wanted.dtype)) {
-    return "";
+    return std::nullopt;
   }
   const std::string is = entry.unreadable.empty()
                              ? TensorSpec{shape, entry.dtype}.ToString()
                              : entry.unreadable;
-  return absl::StrCat(entry.name, " is ", is, ", not ", wanted.ToString());
+  return WeightMismatch{
+      entry.name,
+      absl::StrCat(entry.name, " is ", is, ", not ", wanted.ToString()),
+      entry.unreadable.empty() ? shape : Shape(), wanted.shape};
 }
 
 WeightDifferences WeightFile::Compare(Module& model) const {
@@ -226,32 +204,38 @@ WeightDifferences WeightFile::Compare(
   for (const WantedWeight& weight : wanted) {
     wanted_names.insert(weight.names.begin(), weight.names.end());
   }
-  absl::flat_hash_set<const SafetensorsEntry*> known;
+  absl::flat_hash_set<const StoredTensor*> known;
   for (const WantedWeight& weight : wanted) {
     for (absl::string_view name : weight.names) {
-      if (const Found* const one = FindOne(name)) known.insert(one->entry);
+      const Found* const one = FindOne(name);
+      if (one == nullptr) continue;
+      for (const Part& part : one->parts) known.insert(&part.tensor());
     }
     const Found* const found = Find(weight.names);
     // "model.0.weight" is no wrapped "0.weight" if it is wanted as well.
-    const bool is_anothers = found != nullptr && found->wrappers > 0 &&
-                             wanted_names.contains(found->entry->name);
+    const bool is_anothers =
+        found != nullptr && found->wrappers > 0 &&
+        wanted_names.contains(found->parts[0].tensor().name);
     if (found == nullptr || is_anothers) {
       if (!IsOptional(weight.names[0])) {
         differences.missing.emplace_back(weight.names[0]);
       }
       continue;
     }
-    std::string mismatch = Mismatch(*found->entry, weight.spec);
-    if (!mismatch.empty()) {
-      differences.mismatched.push_back(std::move(mismatch));
+    std::optional<WeightMismatch> mismatch = Mismatch(*found, weight.spec);
+    if (!mismatch.has_value()) continue;
+    mismatch->name = std::string(weight.names[0]);
+    differences.mismatched.push_back(mismatch->sentence);
+    differences.mismatches.push_back(*std::move(mismatch));
+  }
+  for (const auto& source : opened_.sources) {
+    for (const StoredTensor& tensor : source->tensors()) {
+      if (known.contains(&tensor) || IsOptional(tensor.name)) continue;
+      differences.unexpected.push_back(tensor.name);
     }
   }
-  for (const SafetensorsFile& file : files_) {
-    for (const SafetensorsEntry& entry : file.entries()) {
-      if (known.contains(&entry) || IsOptional(entry.name)) continue;
-      differences.unexpected.push_back(entry.name);
-    }
-  }
+  differences.nearest =
+      NearestNames(differences.missing, differences.unexpected);
   return differences;
 }
 
@@ -264,7 +248,7 @@ absl::Status WeightFile::CheckStrict(Module& model) const {
 
 bool WeightFile::HasAny(Names names, const TensorSpec& wanted) const {
   const Found* const found = Find(names);
-  return found != nullptr && Mismatch(*found->entry, wanted).empty();
+  return found != nullptr && !Mismatch(*found, wanted).has_value();
 }
 
 bool WeightFile::Has(const Parameter& parameter) const {
@@ -293,16 +277,29 @@ absl::StatusOr<bool> WeightFile::Read(const WantedWeight& wanted,
 absl::StatusOr<bool> WeightFile::ReadAny(Names names,
                                          const Tensor& into) const {
   if (!HasAny(names, {into.shape(), into.dtype()})) return false;
-  const auto& [file, entry, wrappers] = *Find(names);
-  const bool transpose = IsTransposed(entry->name);
-  if (entry->dtype == into.dtype() && !transpose) {
-    TROUPE_RETURN_IF_ERROR(file->Read(entry->name, into));
-    return true;
+  const Found& found = *Find(names);
+  const bool transpose = IsTransposed(found.parts[0].tensor().name);
+  const auto parts = static_cast<std::int64_t>(found.parts.size());
+  const std::int64_t rows = parts == 1 ? 0 : into.shape()[0] / parts;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const Tensor to = parts == 1 ? into : into.Slice(i * rows, (i + 1) * rows);
+    TROUPE_RETURN_IF_ERROR(ReadPart(found.parts[i], transpose, to));
+  }
+  return true;
+}
+
+absl::Status WeightFile::ReadPart(const Part& part, bool transpose,
+                                  const Tensor& into) const {
+  const StoredTensor& tensor = part.tensor();
+  if (tensor.dtype == into.dtype() && !transpose) {
+    return part.source->Read(part.index, into);
   }
   CachingAllocator memory;
-  TROUPE_ASSIGN_OR_RETURN(const Tensor read, file->Read(entry->name, memory));
+  TROUPE_ASSIGN_OR_RETURN(const Tensor read,
+                          Tensor::Create(tensor.shape, tensor.dtype, memory));
+  TROUPE_RETURN_IF_ERROR(part.source->Read(part.index, read));
   ConvertInto(read, transpose, into);
-  return true;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<NamedTensor>> AsTransformersGpt2(

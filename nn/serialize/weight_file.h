@@ -1,6 +1,6 @@
-// Trained weights of other programs: a safetensors file, or a folder with a
-// model.safetensors or a model.safetensors.index.json and its files, with the
-// names of a PyTorch model, read into a model of this library.
+// Trained weights of other programs, with the names of a PyTorch model, read
+// into a model of this library: a safetensors file, a file of torch.save, a
+// model file of llm.c, an index with its files, or a folder (weight_sources.h).
 //
 //   TROUPE_ASSIGN_OR_RETURN(const WeightFile weights,
 //                           WeightFile::Open(files, "resnet18.safetensors"));
@@ -14,6 +14,8 @@
 //     have names of wrappers, in any number and order, before a name
 //       (wrapped_names.h): "module.", "_orig_mod.", "model.", "transformer."
 //       of DistributedDataParallel, torch.compile, Lightning, GPT2LMHeadModel;
+//     be of torchvision's ViT, or of Hugging Face's ResNet or ViT, whose names
+//       are others (name_styles.h);
 //     have a shared parameter under any of its names, or under all of them;
 //     be of Hugging Face's GPT-2, whose Conv1D layers keep their weights as
 //       [in, out]: they are transposed. attn.c_attn.weight, [D, 3D] there and
@@ -26,12 +28,14 @@
 // are the same parameter but for their wrappers are: the one with more of them
 // is unexpected.
 //
-// The file is not trusted (safetensors.h). Memory: one tensor at a time.
+// The file is not trusted (safetensors.h, torch/pickle.h): nothing in it runs. Memory: one tensor at a time.
 // Threads: any number of threads may read.
 
 #ifndef NN_SERIALIZE_WEIGHT_FILE_H_
 #define NN_SERIALIZE_WEIGHT_FILE_H_
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +46,9 @@
 #include "absl/types/span.h"
 #include "base/files/file_system.h"
 #include "nn/modules/module.h"
+#include "nn/serialize/name_styles.h"
 #include "nn/serialize/safetensors.h"
+#include "nn/serialize/weight_sources.h"
 
 namespace troupe::nn {
 
@@ -53,12 +59,24 @@ struct WantedWeight {
   TensorSpec spec;
 };
 
+// A tensor that has another shape or kind in a file than in a model.
+struct WeightMismatch {
+  std::string name;      // in the model
+  std::string sentence;  // "conv1.weight is f32[64, 3, 7, 7], not ..."
+  Shape file;            // rank 0 if the tensor is unreadable
+  Shape model;
+};
+
 // Differences between a file and a model. Each list is in the order of its
 // side.
 struct WeightDifferences {
   std::vector<std::string> missing;     // in the model, not in the file
   std::vector<std::string> unexpected;  // in the file, not in the model
   std::vector<std::string> mismatched;  // other shape or kind; sentences
+  // The same as `mismatched`, for advice.
+  std::vector<WeightMismatch> mismatches;
+  // Unexpected names that are like a missing one; sentences.
+  std::vector<std::string> nearest;
 
   bool any() const {
     return !missing.empty() || !unexpected.empty() || !mismatched.empty();
@@ -70,16 +88,12 @@ struct WeightDifferences {
 
 class WeightFile {
  public:
-  // `path` is a safetensors file, an index ("*.safetensors.index.json"), or a
-  // folder with one of them.
-  // Errors: the same as SafetensorsFile::Open().
-  //   kNotFound: the folder has neither; says what it looked for.
-  //   kDataLoss: the index and its files contradict each other.
+  // `path` and errors: those of OpenWeightSources().
   static absl::StatusOr<WeightFile> Open(base::FileSystem& files,
                                          const std::string& path);
 
   // Path of the file, or of the index.
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return opened_.path; }
   // Whether the weights of GPT-2's layers are [in, out] in the file.
   bool has_conv1d() const { return has_conv1d_; }
 
@@ -105,37 +119,42 @@ class WeightFile {
 
  private:
   // A tensor of a file, and that file.
+  struct Part {
+    const TensorSource* source = nullptr;
+    std::size_t index = 0;
+    const StoredTensor& tensor() const { return source->tensors()[index]; }
+  };
+  // One tensor, or several that are one in the model, above each other.
   struct Found {
-    const SafetensorsFile* file = nullptr;
-    const SafetensorsEntry* entry = nullptr;
+    std::vector<Part> parts;
     int wrappers = 0;  // number of wrappers before the name that was looked for
+    // Describes the tensor of all parts, under the first one's name.
+    StoredTensor Whole() const;
   };
   using Names = absl::Span<const absl::string_view>;
 
-  WeightFile(std::string path, std::vector<SafetensorsFile> files);
+  explicit WeightFile(WeightSources opened);
 
-  static absl::StatusOr<WeightFile> OpenSingle(base::FileSystem& files,
-                                               const std::string& path);
-  static absl::StatusOr<WeightFile> OpenIndex(base::FileSystem& files,
-                                              const std::string& path);
-
+  // Adds what remains of a tensor's name under so many wrappers.
+  void AddFound(const StyledName& name, int wrappers, Part part);
   // Returns the first of `names` that the files have, with wrappers or without;
   // null: none.
   const Found* Find(Names names) const;
   const Found* FindOne(absl::string_view name) const;
   bool IsTransposed(absl::string_view name) const;
-  // Returns a sentence if the tensor cannot be read as `wanted`; otherwise
-  // empty.
-  std::string Mismatch(const SafetensorsEntry& entry,
-                       const TensorSpec& wanted) const;
+  // Returns the difference that keeps the tensor from being read as `wanted`.
+  std::optional<WeightMismatch> Mismatch(const Found& found,
+                                         const TensorSpec& wanted) const;
   bool HasAny(Names names, const TensorSpec& wanted) const;
   absl::StatusOr<bool> ReadAny(Names names, const Tensor& into) const;
 
-  std::string path_;
-  std::vector<SafetensorsFile> files_;
-  // Tensors by each name that remains when wrappers are removed. The keys are
-  // ends of names in `files_`, which do not move.
-  absl::flat_hash_map<absl::string_view, Found> found_;
+  absl::Status ReadPart(const Part& part, bool transpose,
+                        const Tensor& into) const;
+
+  WeightSources opened_;
+  // Tensors by each name that remains when wrappers are removed, and by its
+  // name here.
+  absl::flat_hash_map<std::string, Found> found_;
   bool has_conv1d_ = false;
 };
 

@@ -11,6 +11,9 @@ constexpr absl::string_view kWrappers[] = {
     "model.",                       // Lightning, Hugging Face
     "net.",                         // a LightningModule's usual attribute
     "transformer.",                 // GPT2LMHeadModel
+    "vit.",                         // ViTForImageClassification
+    "resnet.",                      // ResNetForImageClassification
+    "backbone.",                    // detection, self-supervised training
     "base_model.",                  // PEFT, around "model."
     "_forward_module.",             // Lightning Fabric
     "_fsdp_wrapped_module.",        // FullyShardedDataParallel

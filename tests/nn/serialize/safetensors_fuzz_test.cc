@@ -12,44 +12,13 @@
 #include "gtest/gtest.h"
 #include "nn/random/philox.h"
 #include "nn/serialize/safetensors.h"
+#include "tests/nn/serialize/one_file.h"
 
 namespace troupe::nn {
 namespace {
 
 constexpr int kRounds = 20000;
 constexpr std::int64_t kBytesMax = 1 << 20;
-
-// A file system with one file, in memory.
-class OneFile : public base::PosixFileSystem {
- public:
-  explicit OneFile(std::string contents) : contents_(std::move(contents)) {}
-
-  absl::StatusOr<std::unique_ptr<base::ReadableFile>> Open(
-      const std::string&) override {
-    return std::make_unique<File>(contents_);
-  }
-
- private:
-  class File : public base::ReadableFile {
-   public:
-    explicit File(const std::string& contents) : contents_(contents) {}
-    std::int64_t size() const override {
-      return static_cast<std::int64_t>(contents_.size());
-    }
-    absl::Status ReadAt(std::int64_t offset,
-                        absl::Span<char> into) const override {
-      EXPECT_GE(offset, 0);
-      EXPECT_LE(offset + static_cast<std::int64_t>(into.size()), size());
-      contents_.copy(into.data(), into.size(), offset);
-      return absl::OkStatus();
-    }
-
-   private:
-    const std::string& contents_;
-  };
-
-  const std::string contents_;
-};
 
 std::string GoodFile() {
   base::PosixFileSystem files;

@@ -276,17 +276,10 @@ TEST_F(ShardedWeightsTest, AreReadByTheirIndex) {
 TEST_F(ShardedWeightsTest, SayWhatIsWrong) {
   EXPECT_EQ(ErrorOf(folder_),
             absl::StrCat(folder_,
-                         " has no model.safetensors, nor a "
-                         "model.safetensors.index.json; name the file "
+                         " has no model.safetensors, no "
+                         "model.safetensors.index.json, no pytorch_model.bin, "
+                         "no pytorch_model.bin.index.json; name the file "
                          "itself, or another folder"));
-  Write("pytorch_model.bin", "PK");
-  EXPECT_EQ(ErrorOf(folder_),
-            absl::StrCat(folder_,
-                         " has no model.safetensors, nor a "
-                         "model.safetensors.index.json, but a "
-                         "pytorch_model.bin, a file of torch.save; "
-                         "convert it in Python: from_pretrained(\"",
-                         folder_, "\").save_pretrained(\"", folder_, "\")"));
   const std::string index = In("model.safetensors.index.json");
   WriteShards("model.safetensors.index.json");
   WriteTensors("b.safetensors", {"0.weight", Counting({2})});
