@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "nn/tensor/tensor.h"
+#include "nn/tensor/text_places.h"
 
 namespace troupe::data {
 
@@ -24,6 +25,8 @@ struct Batch {
   // Number of samples of the step over all ranks. The mean loss divides by it
   // if every sample counts once.
   std::int64_t global_batch_size = 0;
+  // Texts that the samples go on with, in generation; every rank has them.
+  nn::TextPlaces texts = {};
 
   std::int64_t size() const { return inputs.dim(0); }
 };

@@ -204,6 +204,10 @@ absl::Status Chunk::RunForward(int m) {
     ctx.set_random_place(draws_.FlatView(std::int64_t{2} * m, {2}));
   }
   ctx.set_collectives(setup_.axes);
+  if (kind_ == StepKind::kPredict && !batches_.texts(m).empty()) {
+    TROUPE_RETURN_IF_ERROR(cache_.Begin(batches_.texts(m)));
+    ctx.set_kv_cache(&cache_);
+  }
   if (train && setup_.gated) ctx.set_gate(&*ledger_);
   if (HasOwnStep(*setup_.spec, kind_)) {
     TROUPE_ASSIGN_OR_RETURN(const data::Batch batch, batches_.Whole(m));

@@ -43,6 +43,7 @@
 #include "actors/spec/job_spec.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/context.h"
+#include "nn/autograd/kv_cache.h"
 #include "nn/autograd/tape.h"
 #include "nn/collectives.h"
 #include "nn/kernels/device_queues.h"
@@ -181,7 +182,8 @@ class Chunk {
 
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
-  nn::Tensor draws_;  // undefined if the step is not recorded
+  nn::KvCache cache_;  // for generation
+  nn::Tensor draws_;   // undefined if the step is not recorded
   std::vector<MicroBatch> micro_batches_;
   std::optional<Backward> backward_;
 };

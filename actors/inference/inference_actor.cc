@@ -51,18 +51,20 @@ void InferenceState::OnCall(InferenceCallPtr call) {
     return;
   }
   if (calls_.empty()) last_sign_ = self_->clock().now();
-  for (const nn::Tensor& input : call->inputs()) Feed(input);
+  for (const nn::Tensor& input : call->inputs()) Feed(input, call->texts());
   calls_.push_back({std::move(call), {}});
   if (!std::exchange(watching_, true)) {
     Watch(ActorTimeout(process_->spec->timeout));
   }
 }
 
-void InferenceState::Feed(const nn::Tensor& input) {
+void InferenceState::Feed(const nn::Tensor& input,
+                          const nn::TextPlaces& texts) {
   const pipeline::Plan& plan = *process_->plan;
   const int first = plan.mesh.RankOf({/*dp=*/0, plan.stages[0].place.pp});
   for (int rank = 0; rank < static_cast<int>(computes_.size()); ++rank) {
     StepBatches batches(1);
+    batches[0].texts = texts;
     if (rank == first) batches[0].inputs = input;
     RunSteps run;
     run.kind = StepKind::kPredict;

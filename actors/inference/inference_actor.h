@@ -68,7 +68,7 @@ class InferenceState {
     std::vector<nn::Tensor> outputs;
   };
 
-  void Feed(const nn::Tensor& input);
+  void Feed(const nn::Tensor& input, const nn::TextPlaces& texts);
   void Watch(std::chrono::nanoseconds delay);
   // Returns the rank of a compute strand; -1 for any other actor.
   int RankOf(const caf::actor_addr& actor) const;

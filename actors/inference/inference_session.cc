@@ -30,8 +30,8 @@ class ThreadedSession : public InferenceSession {
 
  private:
   std::shared_ptr<const InferenceCall> Ask(
-      std::vector<nn::Tensor> inputs) override {
-    auto call = std::make_shared<InferenceCall>(std::move(inputs));
+      std::vector<nn::Tensor> inputs, const nn::TextPlaces& texts) override {
+    auto call = std::make_shared<InferenceCall>(std::move(inputs), texts);
     caf::anon_send(actor_, call);
     return call;
   }
@@ -68,10 +68,10 @@ absl::StatusOr<std::unique_ptr<InferenceSession>> InferenceSession::Open(
   }
 }
 
-absl::StatusOr<std::vector<nn::Tensor>> InferenceSession::Run(
-    absl::Span<const nn::Tensor> inputs) {
+absl::StatusOr<std::vector<nn::Tensor>> InferenceSession::RunAll(
+    std::vector<nn::Tensor> inputs, const nn::TextPlaces& texts) {
   TROUPE_RETURN_IF_ERROR(failure_);
-  const auto call = Ask(std::vector<nn::Tensor>(inputs.begin(), inputs.end()));
+  const auto call = Ask(std::move(inputs), texts);
   const absl::StatusOr<InferenceAnswer>& answer = call->Wait();
   failure_ = answer.status();
   TROUPE_RETURN_IF_ERROR(failure_);
@@ -79,9 +79,19 @@ absl::StatusOr<std::vector<nn::Tensor>> InferenceSession::Run(
   return answer->outputs;
 }
 
+absl::StatusOr<std::vector<nn::Tensor>> InferenceSession::Run(
+    absl::Span<const nn::Tensor> inputs) {
+  return RunAll({inputs.begin(), inputs.end()}, {});
+}
+
 absl::StatusOr<nn::Tensor> InferenceSession::Run(const nn::Tensor& input) {
+  return Run(input, nn::TextPlaces());
+}
+
+absl::StatusOr<nn::Tensor> InferenceSession::Run(const nn::Tensor& tokens,
+                                                 const nn::TextPlaces& texts) {
   TROUPE_ASSIGN_OR_RETURN(std::vector<nn::Tensor> outputs,
-                          Run(absl::MakeConstSpan(&input, 1)));
+                          RunAll({tokens}, texts));
   return std::move(outputs[0]);
 }
 

@@ -33,6 +33,7 @@
 #include "actors/protocol/inference_call.h"
 #include "actors/spec/job_spec.h"
 #include "nn/tensor/tensor.h"
+#include "nn/tensor/text_places.h"
 
 namespace troupe::actors {
 
@@ -57,6 +58,12 @@ class InferenceSession {
   absl::StatusOr<std::vector<nn::Tensor>> Run(
       absl::Span<const nn::Tensor> inputs);
   absl::StatusOr<nn::Tensor> Run(const nn::Tensor& input);
+  // The same for tokens [B, T] that go on with texts, of which the session
+  // keeps the keys and values: each stage those of its layers, on its rank
+  // (nn/autograd/kv_cache.h). A nn::LogitsFn for f32 models.
+  //   kInvalidArgument: the tokens do not fit `texts`, or these the model.
+  absl::StatusOr<nn::Tensor> Run(const nn::Tensor& tokens,
+                                 const nn::TextPlaces& texts);
 
   // Returns the peak so far of the bytes of each rank's tensors.
   const std::vector<std::uint64_t>& peak_bytes() const { return peak_bytes_; }
@@ -64,9 +71,12 @@ class InferenceSession {
  protected:
   // Starts a call, which another thread answers, or has answered by then.
   virtual std::shared_ptr<const InferenceCall> Ask(
-      std::vector<nn::Tensor> inputs) = 0;
+      std::vector<nn::Tensor> inputs, const nn::TextPlaces& texts) = 0;
 
  private:
+  absl::StatusOr<std::vector<nn::Tensor>> RunAll(std::vector<nn::Tensor> inputs,
+                                                 const nn::TextPlaces& texts);
+
   absl::Status failure_;
   std::vector<std::uint64_t> peak_bytes_;
 };

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 #include "nn/tensor/tensor.h"
+#include "nn/tensor/text_places.h"
 
 namespace troupe::actors {
 
@@ -29,10 +30,14 @@ struct InferenceAnswer {
 
 class InferenceCall {
  public:
-  explicit InferenceCall(std::vector<nn::Tensor> inputs)
-      : inputs_(std::move(inputs)) {}
+  // `texts`: those that the samples of the inputs go on with, if the model
+  // keeps what it has seen (nn/autograd/kv_cache.h).
+  explicit InferenceCall(std::vector<nn::Tensor> inputs,
+                         nn::TextPlaces texts = {})
+      : inputs_(std::move(inputs)), texts_(std::move(texts)) {}
 
   const std::vector<nn::Tensor>& inputs() const { return inputs_; }
+  const nn::TextPlaces& texts() const { return texts_; }
   // Sets the answer; called once.
   void Set(absl::StatusOr<InferenceAnswer> answer) {
     answer_ = std::move(answer);
@@ -46,6 +51,7 @@ class InferenceCall {
 
  private:
   const std::vector<nn::Tensor> inputs_;
+  const nn::TextPlaces texts_;
   absl::StatusOr<InferenceAnswer> answer_ = absl::UnknownError("not answered");
   absl::Notification done_;
 };

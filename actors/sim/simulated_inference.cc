@@ -49,8 +49,8 @@ class Simulated : public SimulatedInference {
 
  private:
   std::shared_ptr<const InferenceCall> Ask(
-      std::vector<nn::Tensor> inputs) override {
-    auto call = std::make_shared<InferenceCall>(std::move(inputs));
+      std::vector<nn::Tensor> inputs, const nn::TextPlaces& texts) override {
+    auto call = std::make_shared<InferenceCall>(std::move(inputs), texts);
     caf::anon_send(actor_, call);
     std::int64_t messages = 0;
     while (!call->HasBeenSet() && ++messages <= options_.messages_max &&

@@ -63,9 +63,9 @@ void Context::Throw() {
 }
 
 void Context::BeginStep() {
-  drawn_.clear();
+  draws_.drawn.clear();
   stashed_ = StashedTensors();
-  if (random_) ++random_->step;
+  if (draws_.position) ++draws_.position->step;
 }
 
 void Context::ThrowNoKernels() {
@@ -150,7 +150,7 @@ Tensor Context::Use(Buffer& buffer) {
 }
 
 std::optional<SampleDraws> Context::Random(Purpose purpose) {
-  if (!random_) {
+  if (!draws_.position) {
     Fail(absl::FailedPreconditionError(
         "a layer draws random numbers, and the context has no position in the "
         "job to draw at: call Context::set_random()"));
@@ -159,11 +159,11 @@ std::optional<SampleDraws> Context::Random(Purpose purpose) {
   const std::uint32_t hash = HashName(path());
   // A module that draws twice, or is used twice, must not draw the same.
   const auto again = static_cast<std::uint32_t>(
-      std::count(drawn_.begin(), drawn_.end(), hash));
-  drawn_.push_back(hash);
-  SampleDraws draws{RandomKey(random_->seed, purpose), {}};
-  draws.first.step = static_cast<std::uint32_t>(random_->step);
-  draws.first.position = static_cast<std::uint32_t>(random_->sample);
+      std::count(draws_.drawn.begin(), draws_.drawn.end(), hash));
+  draws_.drawn.push_back(hash);
+  SampleDraws draws{RandomKey(draws_.position->seed, purpose), {}};
+  draws.first.step = static_cast<std::uint32_t>(draws_.position->step);
+  draws.first.position = static_cast<std::uint32_t>(draws_.position->sample);
   draws.first.path = hash + again * 0x9e3779b9u;  // 2^32 / golden ratio
   return draws;
 }

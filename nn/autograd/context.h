@@ -97,6 +97,7 @@ class ParameterGate {
 };
 
 class Context;
+class KvCache;
 
 // Tensor from which a backward begins: the statistics of a loss
 // (nn/ops/loss.h), whose gradients are multiplied by `scale`, or any other,
@@ -169,6 +170,11 @@ class Context {
   // Sets the object that the context belongs to; null: none.
   void set_owner(ContextOwner* owner) { owner_ = owner; }
   ContextOwner* owner() const { return owner_; }
+  // Sets the keys and values of tokens that the model has seen
+  // (nn/autograd/kv_cache.h), of which the forward has the new ones alone;
+  // null: it has all tokens. Outlives the context.
+  void set_kv_cache(KvCache* cache) { kv_cache_ = cache; }
+  KvCache* kv_cache() const { return kv_cache_; }
   // Sets the list to which trainable parameters are added as they are used;
   // null: none.
   void set_uses(std::vector<Parameter*>* uses) { uses_ = uses; }
@@ -192,16 +198,16 @@ class Context {
   Tensor Use(Buffer& buffer);
 
   // Sets the position of random draws. Without it, layers that draw fail.
-  void set_random(const StepPosition& position) { random_ = position; }
-  const std::optional<StepPosition>& random() const { return random_; }
+  void set_random(const StepPosition& position) { draws_.position = position; }
+  const std::optional<StepPosition>& random() const { return draws_.position; }
   // Begins the next step of a loop: draws are those of the next step, and
   // stashed tensors that no module took are forgotten.
   void BeginStep();
   // Step and sample in device memory, which kernels read when they run, for a
   // step that is recorded (DropoutMask::place); undefined: those of
   // set_random().
-  void set_random_place(Tensor place) { random_place_ = std::move(place); }
-  const Tensor& random_place() const { return random_place_; }
+  void set_random_place(Tensor place) { draws_.place = std::move(place); }
+  const Tensor& random_place() const { return draws_.place; }
   // Returns the draws of the present module for `purpose`, keyed by seed, step,
   // sample and module path; a second call in the same forward gives different
   // ones. Returns none, and fails the context, if set_random() was not called.
@@ -238,6 +244,14 @@ class Context {
   bool in_module() const { return !path_.empty(); }
 
  private:
+  // Place of the random draws of a step.
+  struct Draws {
+    std::optional<StepPosition> position;
+    Tensor place;  // undefined: `position`
+    // hashes of the paths of Random()'s callers
+    std::vector<std::uint32_t> drawn;
+  };
+
   [[noreturn]] static void ThrowNoKernels();
   Tensor FailUnbound(const char* kind, const std::string& name);
 
@@ -248,14 +262,12 @@ class Context {
   ContextOwner* owner_ = nullptr;
   std::vector<Parameter*>* uses_ = nullptr;
   ParameterGate* gate_ = nullptr;
+  KvCache* kv_cache_ = nullptr;
   Device device_;
   bool training_ = true;
   absl::Span<const AxisCollectives> axes_;
   bool recomputing_ = false;
-  std::optional<StepPosition> random_;
-  Tensor random_place_;
-  // hashes of the paths of Random()'s callers
-  std::vector<std::uint32_t> drawn_;
+  Draws draws_;
   StashedTensors stashed_;
   absl::Status status_;
   std::vector<const std::string*> path_;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "nn/autograd/kv_cache.h"
+#include "nn/ops/cached_attention.h"
 #include "nn/ops/dropout.h"
 #include "nn/ops/op_util.h"
 
@@ -169,6 +171,10 @@ Tensor Attention(Context& ctx, const Operands& operands,
   AttentionRule rule;
   rule.causal = options.causal;
   rule.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(D)));
+  if (ctx.kv_cache() != nullptr && CountOf(operands) == 1 && rule.causal &&
+      q.shape().rank() == 3) {
+    return CachedAttention(ctx, views[0], heads.q, heads.kv, rule.scale);
+  }
   const Shape out_heads = {N, T, heads.q, D};
   Tensor y = ctx.Empty(
       "attention", q.shape().rank() == 4 ? out_heads : Shape{N, T, heads.q * D},

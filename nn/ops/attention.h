@@ -24,6 +24,10 @@
 // Backward keeps the inputs, y and one f32 for each head of each query: nothing
 // of size T S. The result of a sample does not depend on the others.
 //
+// A context may have a key-value cache (nn/autograd/kv_cache.h): then
+// PackedAttention() of a causal qkv has the new tokens of texts alone, whose
+// queries attend to the cached ones, too. Other attention has no cache.
+//
 // masked_attention.h takes a mask or a bias of the scores. Heads on a GPU have
 // at most 128 elements.
 // Errors (sticky in ctx): kInvalidArgument with the shapes, or a dropout that

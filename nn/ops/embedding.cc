@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "nn/autograd/kv_cache.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -52,6 +53,25 @@ class AddPositionsNode final : public Node {
   const std::int64_t first_;
 };
 
+// Adds to each sample the rows from the position of its text on.
+absl::Status AddPositionsInTexts(Kernels& kernels, const KvCache& cache,
+                                 const Tensor& x, const Tensor& table,
+                                 std::int64_t first, Tensor& y) {
+  TROUPE_RETURN_IF_ERROR(cache.CheckRows(x));
+  for (std::int64_t n = 0; n < x.dim(0); ++n) {
+    const std::int64_t at = first + cache.places().rows[n].past;
+    if (at + x.dim(1) > table.dim(0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("positions have ", table.dim(0), " rows, got ", x.dim(1),
+                       " tokens from position ", at));
+    }
+    Tensor y_n = y.Slice(n, n + 1);
+    TROUPE_RETURN_IF_ERROR(
+        kernels.AddPositions(x.Slice(n, n + 1), table, at, y_n));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,
@@ -98,7 +118,11 @@ Tensor AddPositions(Context& ctx, const Tensor& x, const Tensor& table,
   Tensor y = ctx.Empty("add_positions", x.shape(), x.dtype());
   ctx.Note("add_positions", y, 1.0 * y.numel());
   if (!ctx.computes()) return y;
-  const absl::Status status = ctx.kernels().AddPositions(x, table, first, y);
+  const absl::Status status =
+      ctx.kv_cache() == nullptr
+          ? ctx.kernels().AddPositions(x, table, first, y)
+          : AddPositionsInTexts(ctx.kernels(), *ctx.kv_cache(), x, table, first,
+                                y);
   const std::array<Tensor, 2> inputs = {x, table};
   return Finish(ctx, status, inputs, /*num_weights=*/1, y,
                 [&] { return std::make_unique<AddPositionsNode>(first); });

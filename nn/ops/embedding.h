@@ -11,6 +11,9 @@
 // AddPositions: x [N, T, D], table [P, D], T <= P -> y [N, T, D], with row
 // `first` + t of the table added to position t of each sample.
 //
+// In a context with a key-value cache (nn/autograd/kv_cache.h), a sample's
+// position 0 is that after the past tokens of its text.
+//
 // Errors (sticky in ctx): kInvalidArgument with the shapes; kOutOfRange for an
 // index outside the table.
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "nn/autograd/kv_cache.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -38,6 +39,19 @@ Tensor AsHeads(const Tensor& x, std::int64_t width) {
   return x.View({x.dim(0), x.dim(1), x.dim(2) / width, width});
 }
 
+// Turns each sample from the position of its text on.
+absl::Status RotaryInTexts(Kernels& kernels, const KvCache& cache,
+                           const RotaryRule& rule, const Tensor& x, Tensor& y) {
+  TROUPE_RETURN_IF_ERROR(cache.CheckRows(x));
+  for (std::int64_t n = 0; n < x.dim(0); ++n) {
+    RotaryRule own = rule;
+    own.first += cache.places().rows[n].past;
+    Tensor y_n = y.Slice(n, n + 1);
+    TROUPE_RETURN_IF_ERROR(kernels.Rotary(own, x.Slice(n, n + 1), y_n));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Tensor Rotary(Context& ctx, const Tensor& x, const RotaryOptions& options) {
@@ -68,7 +82,10 @@ Tensor Rotary(Context& ctx, const Tensor& x, const RotaryOptions& options) {
   ctx.Note("rotary", y, 3.0 * y.numel());
   if (!ctx.computes()) return y;
   Tensor to = y.View(heads.shape());
-  const absl::Status status = ctx.kernels().Rotary(rule, heads, to);
+  const absl::Status status =
+      ctx.kv_cache() == nullptr
+          ? ctx.kernels().Rotary(rule, heads, to)
+          : RotaryInTexts(ctx.kernels(), *ctx.kv_cache(), rule, heads, to);
   return Finish(ctx, status, {x}, /*num_weights=*/0, y, [&] {
     return std::make_unique<RotaryNode>(rule, heads.shape());
   });

@@ -41,6 +41,9 @@ class ModelBatches {
   std::int64_t position(int micro_batch) const {
     return batches_[micro_batch].position;
   }
+  const nn::TextPlaces& texts(int micro_batch) const {
+    return batches_[micro_batch].texts;
+  }
 
   // Returns a batch with both.
   absl::StatusOr<data::Batch> Whole(int micro_batch);

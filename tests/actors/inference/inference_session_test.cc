@@ -166,8 +166,10 @@ class InferenceSessionTest : public testing::Test {
   Tokens Text(InferenceSession& session) {
     Tokens text;
     const absl::Status status = nn::Generate(
-        [&](const nn::Tensor& tokens) { return session.Run(tokens); }, memory_,
-        {1, 2}, Sampled(),
+        [&](const nn::Tensor& tokens, const nn::TextPlaces& texts) {
+          return session.Run(tokens, texts);
+        },
+        memory_, {1, 2}, Sampled(),
         [&](std::int32_t token) {
           text.push_back(token);
           return true;
@@ -223,6 +225,49 @@ TEST_F(InferenceSessionTest, ChunksUnderEverySeed) {
     spec.plan.placement = placement;
     for (const std::uint64_t seed : Seeds(20)) {
       ASSERT_EQ(Text(*Simulated(spec, seed)), text) << ReplayCommand(seed);
+    }
+  }
+}
+
+// Several texts at a time, each stage with the keys and values of its layers.
+TEST_F(InferenceSessionTest, ABatchUnderEverySeed) {
+  const std::vector<Tokens> prompts = {{1, 2}, {3}, {4, 5, 6, 7, 8}, {9, 1}};
+  nn::GenerateOptions options = Sampled();
+  options.tokens = 12;
+  std::vector<Tokens> alone;
+  for (const Tokens& prompt : prompts) {
+    Tokens& text = alone.emplace_back();
+    ASSERT_TRUE(nn::Generate(Whole(), *kernels_, prompt, options,
+                             [&](std::int32_t token) {
+                               text.push_back(token);
+                               return true;
+                             })
+                    .ok());
+    ++options.sampling.seed;
+  }
+  struct Listener : nn::TextListener {
+    bool OnToken(std::size_t text, std::int32_t token) override {
+      said[text].push_back(token);
+      return true;
+    }
+    std::vector<Tokens> said = std::vector<Tokens>(4);
+  };
+  options = Sampled();
+  options.tokens = 12;
+  options.batch = 3;
+  for (const Cuts& cuts : AllCuts()) {
+    for (const std::uint64_t seed : Seeds(10)) {
+      const auto session = Simulated(GptJob(cuts), seed);
+      Listener listener;
+      ASSERT_TRUE(
+          nn::GenerateTexts(
+              [&](const nn::Tensor& tokens, const nn::TextPlaces& texts) {
+                return session->Run(tokens, texts);
+              },
+              memory_, prompts, options, listener)
+              .ok());
+      ASSERT_EQ(listener.said, alone)
+          << cuts.size() << " cuts, " << ReplayCommand(seed);
     }
   }
 }

@@ -113,12 +113,197 @@ TEST_F(GenerateTest, SaysWhatTheModelSaysOfEachText) {
   }
 }
 
+// Returns a model of characters: all its sums are single chains.
+std::unique_ptr<Sequential> CharGpt(std::int64_t context) {
+  Gpt2Options gpt = *Gpt2Preset("gpt_nano");
+  gpt.vocab_size = 65;
+  gpt.context = context;
+  return *MakeGpt2(gpt);
+}
+
+Tokens Prompt(std::int64_t length, std::int32_t first = 7) {
+  Tokens prompt;
+  for (std::int64_t i = 0; i < length; ++i) {
+    prompt.push_back(static_cast<std::int32_t>((first + 11 * i) % 65));
+  }
+  return prompt;
+}
+
+TEST_F(GenerateTest, ACacheChangesNoToken) {
+  const std::unique_ptr<Sequential> model = CharGpt(/*context=*/320);
+  Bind(*model);
+  options_.tokens = 256;
+  options_.context = 320;
+  for (const double temperature : {0.0, 1.3}) {
+    options_.sampling.temperature = temperature;
+    options_.cache = false;
+    const Tokens without = Say(*model, Prompt(64));
+    ASSERT_EQ(without.size(), 256u);
+    options_.cache = true;
+    EXPECT_EQ(Say(*model, Prompt(64)), without) << temperature;
+  }
+}
+
+// Beyond the context, each token is a forward of the last part of the text.
+TEST_F(GenerateTest, ACacheChangesNoTokenBeyondTheContext) {
+  const std::unique_ptr<Sequential> model = CharGpt(/*context=*/24);
+  Bind(*model);
+  options_.tokens = 40;
+  options_.context = 24;
+  options_.sampling.temperature = 1.3;
+  for (const std::int64_t length : {1, 20, 23, 24, 25, 60}) {
+    options_.cache = false;
+    const Tokens without = Say(*model, Prompt(length));
+    options_.cache = true;
+    EXPECT_EQ(Say(*model, Prompt(length)), without) << length;
+  }
+}
+
+// Counts the tokens of each forward.
+TEST_F(GenerateTest, AStepIsOneTokenOfEachText) {
+  const std::unique_ptr<Sequential> model = CharGpt(/*context=*/128);
+  Bind(*model);
+  options_.tokens = 100;
+  options_.context = 128;
+  std::vector<Shape> whole, steps;
+  const LogitsFn logits = LogitsOf(*model, *kernels_);
+  const LogitsFn counted = [&](const Tensor& tokens, const TextPlaces& places) {
+    (tokens.dim(1) > 1 ? whole : steps).push_back(tokens.shape());
+    EXPECT_EQ(places.empty(), whole.size() == 2 && tokens.dim(1) > 1);
+    return logits(tokens, places);
+  };
+  EXPECT_TRUE(Generate(counted, kernels_->allocator(), Prompt(17), options_,
+                       [](std::int32_t) { return true; })
+                  .ok());
+  // The prompt, and the text with which the first step is compared.
+  EXPECT_THAT(whole, ElementsAre(Shape{1, 32}, Shape{1, 32}));
+  ASSERT_EQ(steps.size(), 99u);
+  for (const Shape& step : steps) EXPECT_EQ(step, (Shape{4, 1}));
+}
+
+// Keeps the texts apart.
+class Texts : public TextListener {
+ public:
+  explicit Texts(std::size_t count, std::size_t ends_at = 1000)
+      : said(count), ends_at_(ends_at) {}
+  bool OnToken(std::size_t text, std::int32_t token) override {
+    said[text].push_back(token);
+    return said[text].size() < ends_at_ + text;
+  }
+  bool OnEnd(std::size_t text) override {
+    ended.push_back(text);
+    return ended.size() < enough;
+  }
+
+  std::vector<Tokens> said;
+  std::vector<std::size_t> ended;
+  std::size_t enough = 1000;
+
+ private:
+  const std::size_t ends_at_;
+};
+
+TEST_F(GenerateTest, ABatchSaysWhatEachPromptSaysAlone) {
+  const std::unique_ptr<Sequential> model = CharGpt(/*context=*/48);
+  Bind(*model);
+  std::vector<Tokens> prompts;
+  for (const std::int64_t length : {3, 40, 1, 17, 60, 9, 48, 33, 2, 16}) {
+    prompts.push_back(Prompt(length, static_cast<std::int32_t>(length)));
+  }
+  options_.tokens = 30;  // some go beyond the context
+  options_.context = 48;
+  options_.sampling.temperature = 1.2;
+  options_.sampling.repetition_penalty = 1.1;
+  options_.sampling.seed = 4;
+  options_.end_token = 5;
+  std::vector<Tokens> alone;
+  for (const Tokens& prompt : prompts) {
+    alone.push_back(Say(*model, prompt));
+    ++options_.sampling.seed;
+  }
+  options_.sampling.seed = 4;
+  for (const std::int64_t batch : {1, 2, 3, 8, 16}) {
+    options_.batch = batch;
+    Texts texts(prompts.size());
+    ASSERT_TRUE(GenerateTexts(LogitsOf(*model, *kernels_),
+                              kernels_->allocator(), prompts, options_, texts)
+                    .ok());
+    EXPECT_EQ(texts.said, alone) << batch;
+    EXPECT_EQ(texts.ended.size(), prompts.size());
+  }
+}
+
+TEST_F(GenerateTest, ATextOfABatchEndsAlone) {
+  const std::unique_ptr<Sequential> model = Counter();
+  Bind(*model);
+  FillCounter(*model);
+  options_.batch = 2;
+  Texts texts(/*count=*/3, /*ends_at=*/1);
+  const LogitsFn logits = LogitsOf(*model, *kernels_);
+  ASSERT_TRUE(GenerateTexts(logits, kernels_->allocator(), {{0}, {1}, {2}},
+                            options_, texts)
+                  .ok());
+  EXPECT_THAT(texts.said,
+              ElementsAre(Tokens{1}, Tokens{2, 3}, Tokens{3, 4, 0}));
+  EXPECT_THAT(texts.ended, ElementsAre(0, 1, 2));
+  Texts few(/*count=*/3, /*ends_at=*/1);
+  few.enough = 1;
+  ASSERT_TRUE(GenerateTexts(logits, kernels_->allocator(), {{0}, {1}, {2}},
+                            options_, few)
+                  .ok());
+  EXPECT_THAT(few.ended, ElementsAre(0));
+  EXPECT_TRUE(few.said[2].empty());
+}
+
+TEST_F(GenerateTest, TheEndTokenIsNotOfTheText) {
+  const std::unique_ptr<Sequential> model = Counter();
+  Bind(*model);
+  FillCounter(*model);
+  options_.end_token = 4;
+  EXPECT_THAT(Say(*model, {0}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(Say(*model, {3}), ElementsAre());
+}
+
+// Adds to each token's logits those of the token before, without attention.
+class Mixed : public Module {
+ public:
+  Mixed() : table_(Add<Embedding>("table", 5, 5)) {}
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    const Tensor y = table_(ctx, x);
+    if (!ctx.computes()) return y;
+    for (std::int64_t n = 0; n < y.dim(0); ++n) {
+      for (std::int64_t t = y.dim(1) - 1; t > 0; --t) {
+        float* const row = y.data<float>() + (n * y.dim(1) + t) * 5;
+        for (int i = 0; i < 5; ++i) row[i] += 1.5f * row[i - 5];
+      }
+    }
+    return y;
+  }
+
+ private:
+  Embedding& table_;
+};
+
+TEST_F(GenerateTest, AModelThatTheCacheDoesNotFitHasNone) {
+  Mixed model;
+  Bind(model);
+  FillCounter(model);
+  options_.cache = false;
+  const Tokens without = Say(model, {2, 0});
+  options_.cache = true;
+  EXPECT_EQ(Say(model, {2, 0}), without);
+}
+
 TEST_F(GenerateTest, WhatCannotBeIsSaid) {
   const std::unique_ptr<Sequential> model = Counter();
   Bind(*model);
   EXPECT_EQ(
       Error(*model, {}),
       "Generate(): the prompt is empty; begin it with at least one token");
+  options_.batch = 0;
+  EXPECT_EQ(Error(*model, {1}),
+            "GenerateOptions::batch must be at least 1, not 0");
+  options_.batch = 1;
   options_.context = 0;
   EXPECT_EQ(Error(*model, {1}),
             "GenerateOptions::context must be at least 1, not 0");

@@ -13,6 +13,7 @@
 #include "nn/autograd/context.h"
 #include "nn/autograd/create.h"
 #include "nn/autograd/guards.h"
+#include "nn/autograd/kv_cache.h"
 #include "nn/autograd/parameter.h"
 #include "nn/autograd/segment.h"
 #include "nn/autograd/stashed_tensors.h"
@@ -50,6 +51,10 @@ struct Batch {
 };
 extern const Batch batch;
 }  // namespace context_h
+
+namespace kv_cache_h {
+extern const Tensor prompt, next;
+}
 
 namespace initializer_h {
 extern const double bound;

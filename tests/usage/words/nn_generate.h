@@ -10,6 +10,7 @@
 #include "data/text/tokenizer.h"
 #include "nn/generate/generate.h"
 #include "nn/generate/stop_sequences.h"
+#include "nn/generate/text_batch.h"
 
 namespace troupe::nn::usage {
 
@@ -19,6 +20,14 @@ extern Kernels& kernels;
 extern const std::vector<std::int32_t> prompt;
 extern const data::TokenizerPtr tokenizer;
 }  // namespace generate_h
+
+namespace text_batch_h {
+extern const LogitsFn logits;
+extern Allocator& memory;
+extern const GenerateOptions options;
+extern TextListener& listener;
+extern const std::vector<std::int32_t> prompt;
+}  // namespace text_batch_h
 
 namespace token_choice_h {
 extern const std::vector<float> logits;
