@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "pipeline/schedules/critical_path.h"
 #include "pipeline/table/action_rules.h"
 #include "pipeline/table/activation_bound.h"
 #include "pipeline/table/compute_order.h"
@@ -119,8 +120,7 @@ class Simulator {
           stages(std::move(at)),
           buckets(cursor.table().bucket_counts()),
           last(cursor.table().micro_batches() - 1),
-          left(stages.size(), 0),
-          records(cursor.table().actions.size(), -1) {
+          left(stages.size(), 0) {
       for (const Action& action : cursor.table().actions) {
         if (EndsBackward(action.kind)) ++left[action.chunk];
       }
@@ -132,20 +132,11 @@ class Simulator {
     std::vector<int> buckets;  // indexed by chunk
     int last;                  // micro-batch
     std::vector<int> left;     // ends of backwards, by chunk
-    // Index of an action among the rank's simulated ones, or -1.
-    std::vector<int> records;
     int computing = -1;
     int alive = 0;
     double memory = 0;
     // Collectives of all ranks that it has started, as bits.
     std::uint32_t started = 0;
-  };
-
-  // Source of an action's input: an action of another rank, or none.
-  struct Cause {
-    int rank = -1;
-    int record = -1;
-    double time = 0;  // time of arrival
   };
 
   const Action& ActionOf(int rank, int id) const {
@@ -203,7 +194,6 @@ class Simulator {
       record.memory_max = std::max(record.memory_max, rank.memory);
     }
     const double end = now + TimeOf(rank, action);
-    rank.records[id] = static_cast<int>(record.actions.size());
     record.actions.push_back(
         {r, {action.kind, action.index, {}, action.chunk}, now, end});
     record.busy += end - now;
@@ -304,66 +294,18 @@ class Simulator {
                      "; move or add what they wait for"));
   }
 
-  // Returns the action on another rank whose output a compute action waited
-  // for.
-  Cause InputOf(const SimulatedAction& at) const {
-    const int stage = ranks_[at.rank].stages[at.action.chunk];
-    const bool forward = at.action.kind == ActionKind::kForward;
-    const int from = stage + (forward ? -1 : 1);
-    if (at.action.kind == ActionKind::kBackwardWeights || from < 0 ||
-        from >= static_cast<int>(placement_.size())) {
-      return {};
-    }
-    const StagePlace& place = placement_[from];
-    const Rank& other = ranks_[place.pp];
-    int id =
-        other.index.Find(forward ? ActionKind::kForward : ActionKind::kBackward,
-                         at.action.index, place.chunk);
-    if (id < 0) {
-      id = other.index.Find(ActionKind::kBackwardInputs, at.action.index,
-                            place.chunk);
-    }
-    if (id < 0 || other.records[id] < 0) return {};
-    const SimulatedAction& sent =
-        step_.ranks[place.pp].actions[other.records[id]];
-    return {place.pp, other.records[id],
-            sent.end + (place.pp == at.rank ? 0 : costs_.transfer)};
-  }
-
   void Conclude() {
     double busy = 0;
-    int last = -1;
-    for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
-      const SimulatedRank& rank = step_.ranks[r];
+    for (const SimulatedRank& rank : step_.ranks) {
       busy += rank.busy;
       if (rank.actions.empty()) continue;
-      if (last >= 0 && rank.actions.back().end <= step_.seconds) continue;
-      step_.seconds = rank.actions.back().end;
-      last = static_cast<int>(r);
+      step_.seconds = std::max(step_.seconds, rank.actions.back().end);
     }
     if (step_.seconds > 0) {
       step_.bubble =
           1 - busy / (step_.seconds * static_cast<double>(ranks_.size()));
     }
-    if (last < 0) return;
-    int rank = last;
-    int record = static_cast<int>(step_.ranks[last].actions.size()) - 1;
-    while (rank >= 0) {
-      const SimulatedAction& at = step_.ranks[rank].actions[record];
-      step_.critical_path.push_back(at);
-      const Cause input = InputOf(at);
-      const bool waits =
-          record == 0 || step_.ranks[rank].actions[record - 1].end < at.begin;
-      if (waits && input.rank >= 0) {
-        rank = input.rank;
-        record = input.record;
-      } else if (record > 0) {
-        --record;
-      } else {
-        rank = -1;
-      }
-    }
-    std::reverse(step_.critical_path.begin(), step_.critical_path.end());
+    step_.critical_path = CriticalPath(step_, placement_);
   }
 
   const Placement placement_;
