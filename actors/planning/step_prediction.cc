@@ -30,6 +30,39 @@ absl::StatusOr<pipeline::StepCosts> CostsOf(
                                  {first.input, first.input_dtype}, plan.device);
 }
 
+// Returns the bytes of each bucket of a stage, as they are reduced.
+std::vector<double> BucketBytes(const pipeline::Plan& plan,
+                                const pipeline::StagePlan& stage) {
+  std::vector<double> bytes;
+  for (const std::vector<int>& bucket : stage.buckets) {
+    double sum = 0;
+    for (const int i : bucket) {
+      const nn::DType dtype = plan.reduction_dtype.value_or(
+          plan.grad_dtype.value_or(stage.parameter_dtypes[i]));
+      sum += static_cast<double>(stage.parameter_elems[i]) *
+             static_cast<double>(nn::SizeOf(dtype));
+    }
+    bytes.push_back(sum);
+  }
+  return bytes;
+}
+
+// Sets the costs of the stages' reductions, and the bytes that ranks send.
+void AddReductions(const ReductionCosts* reductions, StepPrediction& step) {
+  const int dp = step.plan.mesh.dp();
+  std::vector<double> sent(step.plan.mesh.pp(), 0);
+  for (std::size_t i = 0; i < step.plan.stages.size(); ++i) {
+    const pipeline::StagePlan& stage = step.plan.stages[i];
+    for (const double bytes : BucketBytes(step.plan, stage)) {
+      sent[stage.place.pp] += BytesSent(bytes, dp);
+      if (reductions == nullptr || dp == 1) continue;
+      step.costs.stages[i].reductions.push_back(
+          reductions->SecondsOf(bytes, dp));
+    }
+  }
+  step.bytes_sent = *std::max_element(sent.begin(), sent.end());
+}
+
 // Returns the time in which the cores of this machine do the work of all ranks
 // in a step; 0 if every rank has its cores, or they are unknown.
 double SecondsOfCores(const JobSpec& spec, const StepPrediction& step) {
@@ -42,12 +75,14 @@ double SecondsOfCores(const JobSpec& spec, const StepPrediction& step) {
 
 }  // namespace
 
-absl::StatusOr<StepPrediction> PredictStep(
-    const JobSpec& spec, const pipeline::ModelCosts* measured) {
+absl::StatusOr<StepPrediction> PredictStep(const JobSpec& spec,
+                                           const pipeline::ModelCosts* measured,
+                                           const ReductionCosts* reductions) {
   StepPrediction step;
   TROUPE_ASSIGN_OR_RETURN(step.plan, PlanOf(spec));
   TROUPE_ASSIGN_OR_RETURN(step.costs, CostsOf(spec, step.plan, measured));
   step.costs.last_micro_batch = step.plan.last_micro_batch_part();
+  AddReductions(reductions, step);
   std::vector<pipeline::StepTable> tables;
   for (const pipeline::RankPlan& rank : step.plan.ranks) {
     tables.push_back(rank.train);

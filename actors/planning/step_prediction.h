@@ -10,8 +10,9 @@
 //
 // Counted are forwards and backwards as they were measured, hand-overs between
 // stages of one process, and updates; ranks begin the next step as soon as they
-// have ended one. Not counted are reductions over replicas, which are assumed
-// to overlap, and the network between processes. With more ranks than cores, a
+// have ended one. Reductions over replicas are counted if their costs are given
+// (reduction_costs.h); else they are assumed to overlap. Messages of a pipeline
+// between processes are not counted. Where there are more ranks than cores, a
 // step takes at least as long as the cores need for its work.
 
 #ifndef ACTORS_PLANNING_STEP_PREDICTION_H_
@@ -21,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "actors/planning/expected_memory.h"
+#include "actors/planning/reduction_costs.h"
 #include "actors/spec/job_spec.h"
 #include "pipeline/cut_search.h"
 #include "pipeline/plan.h"
@@ -36,6 +38,8 @@ struct StepPrediction {
   double seconds = 0;
   // Time that one rank with the whole model would compute in a step.
   double work = 0;
+  // Bytes that the rank that sends most sends in reductions over replicas.
+  double bytes_sent = 0;
   // Memory of ranks, by coordinate along pp. Activations are those of the
   // simulated step.
   std::vector<ExpectedMemory> memory;
@@ -44,9 +48,11 @@ struct StepPrediction {
 // Predicts a step of `spec`, which has neither open_dtype nor open_pipeline.
 // `measured`: the costs of its model; null: costs are computed from the model's
 // shapes, in FLOPs (pipeline/balance.h).
+// `reductions`: null, or what reductions over replicas cost, in the same unit.
 //   Errors: the same as pipeline::MakePlan().
 absl::StatusOr<StepPrediction> PredictStep(
-    const JobSpec& spec, const pipeline::ModelCosts* measured);
+    const JobSpec& spec, const pipeline::ModelCosts* measured,
+    const ReductionCosts* reductions = nullptr);
 
 }  // namespace troupe::actors
 

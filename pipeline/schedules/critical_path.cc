@@ -96,8 +96,8 @@ class PathFinder {
 
   const SimulatedStep& step_;
   const Placement& placement_;
-  std::vector<std::vector<int>> stages_;     // by rank and chunk
-  std::vector<std::map<Key, int>> records_;  // by rank
+  std::vector<std::vector<int>> stages_;     // indexed by rank and chunk
+  std::vector<std::map<Key, int>> records_;  // indexed by rank
 };
 
 }  // namespace

@@ -1,9 +1,7 @@
 // Finds what a simulated step's duration is made of (step_simulation.h).
 //
-//   for (const SimulatedAction& action :
-//        CriticalPath(step, placement)) {
-//     Print(action);
-//   }
+//   const std::vector<SimulatedAction> path = CriticalPath(step, placement);
+//   for (const SimulatedAction& action : path) Print(action);
 
 #ifndef PIPELINE_SCHEDULES_CRITICAL_PATH_H_
 #define PIPELINE_SCHEDULES_CRITICAL_PATH_H_

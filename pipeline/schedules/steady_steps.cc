@@ -19,15 +19,42 @@ std::vector<double> UpdatesOf(const Placement& placement,
   return updates;
 }
 
-// Returns the time at which each rank has computed and updated.
+// Returns the number of buckets of each rank whose reductions take time.
+std::vector<int> BucketsOf(const Placement& placement, const StepCosts& costs,
+                           std::size_t ranks) {
+  std::vector<int> buckets(ranks, 0);
+  for (std::size_t stage = 0; stage < placement.size(); ++stage) {
+    buckets[placement[stage].pp] +=
+        static_cast<int>(costs.stages[stage].reductions.size());
+  }
+  return buckets;
+}
+
+// Returns the time at which each rank has computed, reduced and updated. An
+// update of a bucket follows its reduction, so the last one alone follows them
+// all, unless updates go together.
 std::vector<double> EndsOf(const SimulatedStep& step,
                            const std::vector<double>& updates,
+                           const std::vector<int>& buckets,
                            bool updates_together) {
+  double all = step.seconds;
+  for (const SimulatedRank& rank : step.ranks) {
+    all = std::max(all, rank.reduced);
+  }
   std::vector<double> ends;
   for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-    const std::vector<SimulatedAction>& actions = step.ranks[r].actions;
-    const bool waits = updates_together || actions.empty();
-    ends.push_back((waits ? step.seconds : actions.back().end) + updates[r]);
+    const SimulatedRank& rank = step.ranks[r];
+    if (updates_together) {
+      ends.push_back(all + updates[r]);
+      continue;
+    }
+    double end =
+        (rank.actions.empty() ? step.seconds : rank.actions.back().end) +
+        updates[r];
+    if (buckets[r] > 0) {
+      end = std::max(end, rank.reduced + updates[r] / buckets[r]);
+    }
+    ends.push_back(end);
   }
   return ends;
 }
@@ -56,7 +83,9 @@ absl::StatusOr<SteadyStep> SimulateSteps(const std::vector<StepTable>& tables,
     TROUPE_ASSIGN_OR_RETURN(
         steady.step, SimulateStep(tables, placement, costs, dispatch, begins));
     updates = UpdatesOf(placement, costs, tables.size());
-    std::vector<double> ends = EndsOf(steady.step, updates, together);
+    std::vector<double> ends =
+        EndsOf(steady.step, updates, BucketsOf(placement, costs, tables.size()),
+               together);
     const double first = *std::min_element(ends.begin(), ends.end());
     double longest = 0;
     for (std::size_t r = 0; r < ends.size(); ++r) {

@@ -9,9 +9,9 @@
 //   DrawStep(steady.step, /*columns=*/80);
 //
 // A rank that ends its part early begins the next step early, so a step may
-// take less time than alone (step_simulation.h). If optimizers need all
-// gradients first (NR), updates wait for the last rank. Reductions over
-// replicas take no time.
+// take less time than alone (step_simulation.h). It begins when the reductions
+// of its buckets have ended, too, and the last of them is applied. If
+// optimizers need all gradients first (NR), updates wait for the last rank.
 
 #ifndef PIPELINE_SCHEDULES_STEADY_STEPS_H_
 #define PIPELINE_SCHEDULES_STEADY_STEPS_H_

@@ -18,16 +18,22 @@
 namespace troupe::pipeline {
 namespace {
 
-// An event at a rank: a compute action ends, or a message arrives.
+// An event at a rank.
 struct Happening {
+  enum class What {
+    kMayBegin,     // the rank is free for the step
+    kComputed,     // a compute action has ended
+    kArrived,      // the message of a receive is there
+    kReduced,      // a reduction has ended
+    kBucketReady,  // gradients of a bucket are complete, within a backward
+  };
+
   double time;
   std::int64_t number;  // order of creation: the first goes first at one time
   int rank;
-  int action;
-  bool arrives;
-
-  // Returns whether the event only says that the rank may begin.
-  bool is_begin() const { return action < 0; }
+  What what;
+  int action = -1;
+  int bucket = -1;
 
   // Orders a queue so that its top is the earliest event.
   friend bool operator<(const Happening& a, const Happening& b) {
@@ -79,8 +85,8 @@ class Simulator {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       touched.insert(static_cast<int>(r));
       if (begins_[r] > 0) {
-        queue_.push({begins_[r], ++number_, static_cast<int>(r), /*action=*/-1,
-                     /*arrives=*/false});
+        queue_.push(
+            {begins_[r], ++number_, static_cast<int>(r), What::kMayBegin});
       }
     }
     double now = 0;
@@ -113,6 +119,8 @@ class Simulator {
   }
 
  private:
+  using What = Happening::What;
+
   struct Rank {
     Rank(StepTable table, std::vector<int> at)
         : cursor(std::move(table)),
@@ -135,6 +143,7 @@ class Simulator {
     int computing = -1;
     int alive = 0;
     double memory = 0;
+    double reduces_until = 0;  // time
     // Collectives of all ranks that it has started, as bits.
     std::uint32_t started = 0;
   };
@@ -157,12 +166,37 @@ class Simulator {
   }
 
   void Happen(const Happening& now) {
-    if (now.is_begin()) return;
-    if (now.arrives) {
-      ranks_[now.rank].cursor.Finish(now.action);
-    } else {
-      Computed(now);
+    switch (now.what) {
+      case What::kMayBegin:
+        return;
+      case What::kComputed:
+        return Computed(now);
+      case What::kArrived:
+        return ranks_[now.rank].cursor.Finish(now.action);
+      case What::kReduced:
+        return EndCollective(ranks_[now.rank], now.action);
+      case What::kBucketReady:
+        return CompleteBucket(ranks_[now.rank], now.bucket,
+                              ActionOf(now.rank, now.action).chunk);
     }
+  }
+
+  void EndCollective(Rank& rank, int id) {
+    rank.cursor.Finish(id);
+    const Action& action = rank.cursor.table().actions[id];
+    if (const auto given = SignalAtEnd(action, rank.index)) {
+      rank.cursor.Give(*given);
+    }
+  }
+
+  static void CompleteBucket(Rank& rank, int bucket, int chunk) {
+    rank.cursor.Give({SignalKind::kBucketReady, bucket, chunk});
+    rank.cursor.Give({SignalKind::kBucketReleased, bucket, chunk});
+  }
+
+  // Returns the times of a chunk's reductions; empty: they take none.
+  const std::vector<double>& ReductionsOf(const Rank& rank, int chunk) const {
+    return costs_.stages[rank.stages[chunk]].reductions;
   }
 
   absl::Status DoWhatTakesNoTime(int r, double now) {
@@ -197,7 +231,15 @@ class Simulator {
     record.actions.push_back(
         {r, {action.kind, action.index, {}, action.chunk}, now, end});
     record.busy += end - now;
-    queue_.push({end, ++number_, r, id, /*arrives=*/false});
+    if (EndsBackward(action.kind) && rank.left[action.chunk] == 1) {
+      const auto buckets =
+          static_cast<int>(ReductionsOf(rank, action.chunk).size());
+      for (int k = 0; k < buckets; ++k) {
+        queue_.push({now + (end - now) * (k + 1) / buckets, ++number_, r,
+                     What::kBucketReady, id, k});
+      }
+    }
+    queue_.push({end, ++number_, r, What::kComputed, id});
   }
 
   void Computed(const Happening& now) {
@@ -209,9 +251,10 @@ class Simulator {
     --rank.alive;
     rank.memory -= BytesOf(rank, action);
     if (--rank.left[action.chunk] > 0) return;
+    // Buckets whose reductions take time were ready in the course of it.
+    if (!ReductionsOf(rank, action.chunk).empty()) return;
     for (int k = 0; k < rank.buckets[action.chunk]; ++k) {
-      rank.cursor.Give({SignalKind::kBucketReady, k, action.chunk});
-      rank.cursor.Give({SignalKind::kBucketReleased, k, action.chunk});
+      CompleteBucket(rank, k, action.chunk);
     }
   }
 
@@ -225,12 +268,27 @@ class Simulator {
       rank.started |= BitOf(action.kind);
       return absl::OkStatus();
     }
-    rank.cursor.Finish(id);
-    if (rule.role == ActionRole::kSend) return Send(r, action, now);
-    if (const auto given = SignalAtEnd(action, rank.index)) {
-      rank.cursor.Give(*given);
+    if (ReducesBucket(action.kind) &&
+        !ReductionsOf(rank, action.chunk).empty()) {
+      Reduce(r, id, now);
+      return absl::OkStatus();
     }
+    if (rule.role == ActionRole::kSend) {
+      rank.cursor.Finish(id);
+      return Send(r, action, now);
+    }
+    EndCollective(rank, id);
     return absl::OkStatus();
+  }
+
+  // Starts the reduction of a bucket behind the rank's earlier ones.
+  void Reduce(int r, int id, double now) {
+    Rank& rank = ranks_[r];
+    const Action& action = ActionOf(r, id);
+    rank.reduces_until = std::max(rank.reduces_until, now) +
+                         ReductionsOf(rank, action.chunk)[action.index];
+    step_.ranks[r].reduced = rank.reduces_until;
+    queue_.push({rank.reduces_until, ++number_, r, What::kReduced, id});
   }
 
   // Ends the collectives that all ranks have started. Returns whether there
@@ -243,12 +301,7 @@ class Simulator {
       rank.started &= ~started;
       for (const ActionRule& rule : ActionRules()) {
         if ((started & BitOf(rule.kind)) == 0) continue;
-        const int id = rank.index.Find(rule.kind, 0);
-        rank.cursor.Finish(id);
-        if (const auto given =
-                SignalAtEnd(rank.cursor.table().actions[id], rank.index)) {
-          rank.cursor.Give(*given);
-        }
+        EndCollective(rank, rank.index.Find(rule.kind, 0));
       }
     }
     return true;
@@ -269,8 +322,7 @@ class Simulator {
                    "is received by nobody; add the receive to the other rank");
     }
     const double transfer = place.pp == r ? 0 : costs_.transfer;
-    queue_.push({now + transfer, ++number_, place.pp, receive,
-                 /*arrives=*/true});
+    queue_.push({now + transfer, ++number_, place.pp, What::kArrived, receive});
     return absl::OkStatus();
   }
 
@@ -317,50 +369,7 @@ class Simulator {
   SimulatedStep step_;
 };
 
-bool IsTime(double value) { return value >= 0; }
-
-absl::Status CheckCosts(const std::vector<StepTable>& tables,
-                        const Placement& placement, const StepCosts& costs) {
-  const int pp = static_cast<int>(tables.size());
-  TROUPE_RETURN_IF_ERROR(CheckPlacement(placement, pp));
-  if (costs.stages.size() != placement.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("schedule: costs of ", costs.stages.size(),
-                     " stages where the placement has ", placement.size()));
-  }
-  for (const StageCosts& stage : costs.stages) {
-    if (IsTime(stage.forward) && IsTime(stage.inputs) &&
-        IsTime(stage.weights) && IsTime(stage.update) &&
-        IsTime(costs.transfer)) {
-      continue;
-    }
-    return absl::InvalidArgumentError(
-        "schedule: a StepCosts has a cost that must be at least 0");
-  }
-  for (int rank = 0; rank < pp; ++rank) {
-    const int chunks = static_cast<int>(StagesAt(placement, rank).size());
-    if (tables[rank].chunks() <= chunks) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "schedule: the table of pp ", rank, " has ", tables[rank].chunks(),
-        " chunks where the placement has ", chunks));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
-
-double StageCosts::TimeOf(ActionKind kind) const {
-  switch (kind) {
-    case ActionKind::kForward:
-      return forward;
-    case ActionKind::kBackward:
-      return backward >= 0 ? backward : inputs + weights;
-    case ActionKind::kBackwardInputs:
-      return inputs;
-    default:
-      return weights;
-  }
-}
 
 int SimulatedStep::activations_max() const {
   int most = 0;

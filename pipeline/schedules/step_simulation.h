@@ -12,10 +12,12 @@
 //   for (const SimulatedAction& action : step.critical_path) Print(action);
 //
 // A rank runs one compute action at a time, for the time of its stage. A
-// message takes the transfer time between ranks, and none within a rank.
-// Reductions and updates take no time, so the duration ends with the last
-// compute action. Tables may have any actions, or compute actions alone: then
-// transfers are added.
+// message takes the transfer time between ranks, and none within a rank. A
+// rank's reductions over replicas follow each other beside its compute actions,
+// each for the time of its bucket; the buckets of a stage are ready one after
+// the other during its last backward. Updates and other collectives take no
+// time. The duration ends with the last compute action. Tables may have any
+// actions, or compute actions alone: then transfers are added.
 //
 // Cost: an event for each action. 64 ranks with 512 micro-batches and two
 // chunks take about half a second.
@@ -23,41 +25,15 @@
 #ifndef PIPELINE_SCHEDULES_STEP_SIMULATION_H_
 #define PIPELINE_SCHEDULES_STEP_SIMULATION_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/schedules/step_costs.h"
 #include "pipeline/table/placement.h"
 #include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
-
-// Costs of one micro-batch, in any unit of time and of memory.
-struct StageCosts {
-  double forward = 1;
-  double inputs = 1;      // gradients of inputs
-  double weights = 1;     // gradients of weights
-  double activation = 1;  // memory from the forward to the backward's end
-  // Time of a whole backward; below 0: inputs + weights. It may be shorter than
-  // that: halves read again from memory what a whole one has in the cache.
-  double backward = -1;
-  double update = 0;  // time to update its parameters, once a step
-  double held = 0;    // memory, all the time: parameters and the like
-
-  // Returns the time of an F, B, I or W.
-  double TimeOf(ActionKind kind) const;
-};
-
-struct StepCosts {
-  std::vector<StageCosts> stages;
-  double transfer = 0;  // time of an activation or gradient between ranks
-  // Time and memory of the last micro-batch as a part of another one's
-  // (Plan::last_micro_batch_part()).
-  double last_micro_batch = 1;
-  // Returns a factor on an action's time, such as noise; null: 1.
-  std::function<double(int stage, const Action& action)> factor;
-};
 
 struct SimulatedAction {
   int rank = 0;  // coordinate along pp
@@ -68,6 +44,7 @@ struct SimulatedAction {
 struct SimulatedRank {
   std::vector<SimulatedAction> actions;  // compute actions, in order of time
   double busy = 0;                       // time
+  double reduced = 0;  // time at which its last reduction has ended; 0: none
   int activations_max = 0;
   double memory_max = 0;  // largest memory of activations
 };

@@ -52,6 +52,21 @@ quietly plan --config=tiny.toml --ranks=4
 [[ $(line mlp) == *'on 4 ranks (dp=4 pp=1), a step of 16 samples: 1 micro-batch of 4'* ]] ||
   die "$(cat out.txt)"
 
+# The list of meshes has the run's ranks, and settings that a run takes.
+quietly plan --config=tiny.toml --set 'model.widths=[16, 16]' --ranks=2 --meshes
+line 'meshes of 2 ranks for global batches of 16' >line.txt
+(($(grep -c '^[* ] [12] .* ms ' out.txt) >= 2)) || die "$(cat out.txt)"
+settings=$(sed -n 's/^the fastest, as settings: //p' out.txt)
+# shellcheck disable=SC2086
+quietly train --config=tiny.toml --set 'model.widths=[16, 16]' $settings \
+  --set checkpoint.dir=listed
+quietly plan --config=tiny.toml --set 'model.widths=[16, 16]' --ranks=2 --meshes \
+  --memory=100 --bandwidth=1e9
+grep -Eq '^not dp 2, pp 1: needs .* a rank, .* more than 100 bytes; raise the limit' out.txt ||
+  die "$(cat out.txt)"
+line 'none fits; add ranks, raise mesh.memory_limit' >line.txt
+fails_with 2 'trainer: --bandwidth=0: *' plan --meshes --bandwidth=0
+
 # A rank's share is cut as it comes.
 quietly plan "${piped[@]}" --set train.micro_batch_size=6
 [[ $(line mlp) == *'3 micro-batches of 6, the last of 4, on each replica' ]] ||

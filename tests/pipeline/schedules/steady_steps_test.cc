@@ -46,6 +46,61 @@ TEST(SteadyStepsTest, RanksBeginTheNextStepWhenTheyAreFree) {
   EXPECT_EQ(steady.seconds, 4 * 4);
 }
 
+// Tables of pp 1 with one micro-batch, whose stage has `buckets` buckets.
+Tables Alone(int buckets, const ReductionOptions& options = {}) {
+  Tables tables = *GPipe(1, 1);
+  tables[0] = AddReductions(tables[0], {buckets}, options);
+  return tables;
+}
+
+SteadyStep SteadyAlone(const Tables& tables, const StageCosts& stage) {
+  StepCosts costs;
+  costs.stages = {stage};
+  const auto steady =
+      SimulateSteps(tables, LoopedPlacement(1, 1), costs, Dispatch::kArrival);
+  EXPECT_TRUE(steady.ok()) << steady.status();
+  return steady.value_or(SteadyStep());
+}
+
+// The forward ends at 1, the backward at 3. Its buckets are ready at 2 and 3.
+TEST(SteadyStepsTest, ReductionsOverlapWithTheLastBackward) {
+  StageCosts stage = {1, 1, 1};
+  stage.reductions = {0.5, 0.5};
+  SteadyStep steady = SteadyAlone(Alone(2), stage);
+  EXPECT_EQ(steady.step.seconds, 3);
+  EXPECT_EQ(steady.step.ranks[0].reduced, 3.5);
+  EXPECT_EQ(steady.seconds, 3.5);
+  // They follow each other: 2 to 5, then to 5.5; half of the update is left.
+  stage.reductions = {3, 0.5};
+  stage.update = 1;
+  steady = SteadyAlone(Alone(2), stage);
+  EXPECT_EQ(steady.step.ranks[0].reduced, 5.5);
+  EXPECT_EQ(steady.seconds, 6);
+  EXPECT_NEAR(steady.bubble, 1 - 4 / 6.0, 1e-12);
+  // Updates that need all gradients follow the last reduction.
+  ReductionOptions together;
+  together.update_needs_all_buckets = together.reduce_findings = true;
+  EXPECT_EQ(SteadyAlone(Alone(2, together), stage).seconds, 6.5);
+}
+
+TEST(SteadyStepsTest, CostsOfReductionsAreThoseOfTheTable) {
+  StepCosts costs;
+  costs.stages = {{1, 1, 1}};
+  costs.stages[0].reductions = {1};
+  const auto error = [&](const Tables& tables) {
+    return std::string(
+        SimulateSteps(tables, LoopedPlacement(1, 1), costs, Dispatch::kArrival)
+            .status()
+            .message());
+  };
+  EXPECT_EQ(error(Alone(2)),
+            "schedule: costs of 1 reductions of stage 0 where the table of pp "
+            "0 has 2 buckets");
+  costs.stages[0].reductions = {1, -1};
+  EXPECT_EQ(error(Alone(2)),
+            "schedule: a StepCosts has a reduction that must take at least 0");
+}
+
 TEST(SteadyStepsTest, UpdatesThatNeedAllGradientsWaitForTheLastRank) {
   StepCosts costs = Two({1, 1, 1});
   costs.stages[1].update = 5;

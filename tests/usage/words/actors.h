@@ -144,6 +144,10 @@ namespace inference_session_h {
 extern const nn::Tensor tokens;
 }
 
+namespace mesh_search_h {
+extern const JobSpec base;
+}
+
 namespace pipeline_choice_h {
 pipeline::CutOptions OptionsOf(const pipeline::PlanOptions& plan);
 }

@@ -29,6 +29,17 @@ extern const Placement placement;
 extern const StepCosts costs;
 }  // namespace steady_steps_h
 
+namespace critical_path_h {
+extern const SimulatedStep step;
+extern const Placement placement;
+void Print(const SimulatedAction& action);
+}  // namespace critical_path_h
+
+namespace step_costs_h {
+extern const std::vector<StepTable> tables;
+extern const Placement placement;
+}  // namespace step_costs_h
+
 namespace step_simulation_h {
 extern const std::vector<StepTable> tables;
 void Print(const SimulatedAction& action);

@@ -26,6 +26,7 @@
 #include "data/registry.h"
 #include "tools/trainer/commands/command.h"
 #include "tools/trainer/commands/help.h"
+#include "tools/trainer/commands/mesh_list.h"
 #include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/doctor/doctor_command.h"
@@ -94,6 +95,12 @@ extern Arguments left;
 extern const std::function<bool(absl::string_view)> write;
 extern const NoteFn note;
 }  // namespace plan_command_h
+
+namespace mesh_list_h {
+extern const data::DataSplits splits;
+extern const MeshListOptions options;
+extern const std::function<bool(absl::string_view)> write;
+}  // namespace mesh_list_h
 
 namespace plan_text_h {
 extern const actors::StepPrediction step;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "actors/planning/dtype_choice.h"
 #include "actors/planning/measure_costs.h"
 #include "actors/planning/step_prediction.h"
@@ -12,6 +13,7 @@
 #include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"
 #include "pipeline/cut_search.h"
+#include "tools/trainer/commands/mesh_list.h"
 #include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/run/plan_text.h"
@@ -34,11 +36,21 @@ twice as long as its forward, a transfer none. --measure times every layer for
 half a second instead, and so does mesh.balance = "measured", which needs that
 for its cuts.
 
+--meshes lists the ways to lay out the run on as many ranks in place of that:
+replicas and stages, schedules, sizes of micro-batches, activations kept or
+recomputed, each with its predicted step, memory, and bytes that a rank sends;
+and why others cannot be. It times every layer, and reductions between threads.
+
 Options:
   --config=FILE            As of trainer train; so are the next two.
   --set section.key=value
   --ranks=N
   --measure                Times every layer.
+  --meshes                 Lists ways to lay out the run on its ranks.
+  --memory=BYTES           The same as --set mesh.memory_limit=BYTES: what a
+                           rank may need.
+  --bandwidth=BYTES        Bytes a second that a rank sends to others, for
+                           --meshes: 1.25e9 bytes are 10 Gbit/s.
   --grid                   Prints only the tables of the pipeline's ranks, as
                            a file that mesh.schedule_file takes.
   --columns=N              Width of the drawn step: 100.
@@ -49,9 +61,15 @@ For example, which schedule suits four ranks of a small GPT, two parts each:
   trainer plan --set model.kind=gpt_nano --set data.kind=text \
       --set model.depth=8 --set mesh.pp=4 --set train.micro_batch_size=4 \
       --set mesh.schedule=zb_v
+
+Which layout is the fastest of those that need at most 64 MiB a rank:
+
+  trainer plan --set model.kind=gpt_nano --set data.kind=text \
+      --ranks=4 --meshes --memory=64MiB
 )";
 
 constexpr int kColumnsMin = 20, kColumnsMax = 10'000;
+constexpr double kBandwidthMin = 1000, kBandwidthMax = 1e15;
 
 // A job without open choices, and the measured costs of its model if they were
 // measured.
@@ -82,8 +100,12 @@ int RunPlan(const std::vector<std::string>& arguments,
             const CommandContext& context) {
   const absl::StatusOr<PlanRequest> request = ParsePlan(arguments);
   if (!request.ok()) return Fail(context, request.status(), kExitUsage);
+  std::vector<std::string> sets = request->sets;
+  if (!request->memory.empty()) {
+    sets.push_back(absl::StrCat("mesh.memory_limit=", request->memory));
+  }
   const absl::StatusOr<ConfigSource> source =
-      ParseConfigSource(request->config, request->sets, request->ranks);
+      ParseConfigSource(request->config, sets, request->ranks);
   if (!source.ok()) return Fail(context, source.status(), kExitUsage);
   if (request->help) return Print(context, PlanHelp());
   return RunOnConfig(context, *source, [&](const LoadedConfig& loaded) {
@@ -105,6 +127,10 @@ absl::StatusOr<PlanRequest> ParsePlan(
   reader.Text("--ranks=2", &request.ranks);
   reader.Flag("--measure", &request.measure);
   reader.Flag("--grid", &request.grid);
+  reader.Flag("--meshes", &request.meshes);
+  reader.Text("--memory=2GiB", &request.memory);
+  reader.Real("--bandwidth=1.25e9", kBandwidthMin, kBandwidthMax,
+              &request.bandwidth);
   reader.Number("--columns=100", kColumnsMin, kColumnsMax, &request.columns);
   Arguments left(arguments);
   TROUPE_ASSIGN_OR_RETURN(request.help, reader.Read(left));
@@ -117,6 +143,9 @@ absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
                       const NoteFn& note) {
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
                           OpenData(loaded, files, note));
+  if (request.meshes) {
+    return ShowMeshes(loaded, splits, {request.bandwidth}, files, write);
+  }
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           BuildSpec(loaded, splits, files));
   spec.kernel_choices = std::make_shared<nn::KernelChoices>();

@@ -28,6 +28,9 @@ struct PlanRequest {
   std::vector<std::string> sets;
   bool measure = false;  // times a step, for predictions in milliseconds
   bool grid = false;     // prints only the tables of all ranks
+  bool meshes = false;   // lists the meshes of as many ranks instead
+  std::string memory;    // value of mesh.memory_limit; empty: as it is set
+  double bandwidth = 0;  // bytes a second between ranks; 0: measured
   int columns = 100;     // width of the drawn step
 };
 
