@@ -3,7 +3,7 @@
 // updated.
 //
 //   TROUPE_RETURN_IF_ERROR(ApplyCaught(mine, /*begin=*/0, sum));
-//   CopyReplicas(mine, /*begin=*/0, sum.numel(), *theirs);
+//   CopyReplicas(mine, /*begin=*/0, sum.numel(), theirs);
 //
 // Threads: those of ReplicaUpdate::Apply().
 

@@ -73,7 +73,7 @@ extern const Offer offer;
 }  // namespace pending_messages_h
 
 namespace apply_update_h {
-extern ReplicaUpdate& update;
+extern ReplicaUpdate &mine, &theirs;
 extern const nn::Tensor sum;
 }  // namespace apply_update_h
 
