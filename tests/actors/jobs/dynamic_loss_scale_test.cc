@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/job.h"
+#include "data/subset.h"
 #include "gtest/gtest.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/sgd.h"
@@ -48,13 +49,14 @@ OptimizerFactory AdamOf() {
 JobSpec SameSamplesJob(int dp, int pp, OptimizerFactory optimizer,
                        std::int64_t steps) {
   JobSpec spec = TinyCnnJob(dp, steps);
+  spec.train = *data::MakeSubset(spec.train, 0, 64);
   spec.shuffle = false;
-  spec.plan.global_batch_size = 256;
+  spec.plan.global_batch_size = 64;
   spec.optimizer = std::move(optimizer);
   spec.plan.mesh = pipeline::Mesh(dp, pp);
   if (pp > 1) {
     spec.plan.cuts = {6};
-    spec.plan.micro_batch_size = 64;
+    spec.plan.micro_batch_size = 16;
   }
   return spec;
 }
