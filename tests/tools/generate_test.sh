@@ -79,6 +79,20 @@ same_bytes out.txt <(cat <<'JSON'
 {"prompt":"or not","text":" to be","tokens":7,"finish_reason":"stop"}
 JSON
 )
+
+# Several at a time, and without a cache: the same texts in the same order, also
+# beyond the context, and by two ranks.
+printf 'To be\nor not to be.\nT\nnot\nbe, or\n' >prompts.txt
+many=("${generate[@]}" --prompts=prompts.txt --temperature=2 --seed=5 --tokens=30)
+quietly "${many[@]}" && cp out.txt one.txt
+for way in --no-cache --batch=2 --batch=8 '--batch=3 --no-cache' \
+  '--batch=4 --json'; do
+  # shellcheck disable=SC2086  # several words
+  quietly "${many[@]}" $way
+  [[ $way == *json ]] || same_bytes one.txt out.txt
+done
+(($(grep -c '"finish_reason":"length"}$' out.txt) == 5)) || die "$(cat out.txt)"
+fails_with 2 'trainer: --batch=0: *' "${generate[@]}" --batch=0
 printf 'To be\n\nor\n' >prompts.txt
 fails_with 2 'trainer: prompts.txt:2: the line is empty; *' "${generate[@]}" \
   --prompts=prompts.txt
@@ -97,6 +111,8 @@ quietly train "${stages[@]}" --set train.steps=30 --set mesh.pp=2 \
 generate_cut=(generate "${stages[@]}" --checkpoint=stages --tokens=40
   --temperature=2 --top-k=9 --top-p=0.9 --seed=3)
 quietly "${generate_cut[@]}" && cp out.txt whole.txt
+quietly "${generate_cut[@]}" --no-cache
+same_bytes whole.txt out.txt
 for cut in mesh.pp=2 mesh.pp=4 'mesh.pp=2 --set mesh.virtual_stages=2' \
   'mesh.pp=2 --set mesh.schedule=zb_v' 'mesh.pp=2 --set mesh.schedule=search'; do
   # shellcheck disable=SC2086  # several words

@@ -25,6 +25,7 @@
 #include "comm/tcp/tls_stream.h"
 #include "data/registry.h"
 #include "tools/trainer/commands/command.h"
+#include "tools/trainer/commands/generated_texts.h"
 #include "tools/trainer/commands/help.h"
 #include "tools/trainer/commands/mesh_list.h"
 #include "tools/trainer/commands/train_options.h"
@@ -85,6 +86,17 @@ namespace generate_command_h {
 extern const std::function<bool(absl::string_view)> write;
 extern const NoteFn note;
 }  // namespace generate_command_h
+
+namespace generated_texts_h {
+extern const std::vector<std::string> prompts;
+extern const data::Tokenizer& tokenizer;
+extern const GeneratedTexts::Options options;
+extern const std::function<bool(absl::string_view)> write;
+extern const nn::LogitsFn logits;
+extern nn::Allocator& memory;
+extern const std::vector<std::vector<data::Token>> tokens;
+extern const nn::GenerateOptions sampling;
+}  // namespace generated_texts_h
 
 namespace spec_builder_h {
 extern const NoteFn note;

@@ -1,9 +1,11 @@
 #include "tools/trainer/commands/generate_command.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +16,10 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "data/registry.h"
-#include "nlohmann/json.hpp"
 #include "nn/generate/generate.h"
-#include "nn/generate/stop_sequences.h"
 #include "nn/serialize/weight_file.h"
 #include "nn/tensor/caching_allocator.h"
+#include "tools/trainer/commands/generated_texts.h"
 #include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/terminal/arguments.h"
@@ -43,10 +44,16 @@ Options:
   --prompt=TEXT            What the text begins with; an empty line, by default.
   --prompts=FILE           A prompt in each line, instead; /dev/stdin reads them
                            from a pipe. Texts have an empty line between them.
+  --batch=N                How many prompts at a time: 1. Each has the text that
+                           it has alone; the texts come in the prompts' order.
   --tokens=N               How many follow: 200.
   --stop=TEXT              Ends the text before the first TEXT in what follows
-                           the prompt; may be repeated. --stop='<|endoftext|>'
-                           ends it where GPT-2's documents end.
+                           the prompt; may be repeated.
+  --ignore-end             Goes on after the tokenizer's <|endoftext|>, which
+                           ends a text otherwise and is not printed.
+  --no-cache               Computes the whole text for each token, in place of
+                           keeping keys and values of past tokens
+                           (docs/using.md): less memory, more time.
   --temperature=T          Divides the logits: below 1 the text is more likely,
                            above 1 more varied; 0 always takes the likeliest
                            token. 1, by default.
@@ -82,6 +89,8 @@ The same by two ranks, of a model that was cut as it is here or in another way:
 constexpr char kGenerateRun[] = "char_gpt";
 constexpr int kTokensMax = 1'000'000;
 constexpr int kSeedMax = 2'147'483'647;
+constexpr int kBatchMax = 4096;
+constexpr char kEndOfText[] = "<|endoftext|>";
 constexpr int kTopKMax = 1'000'000'000;
 constexpr double kTemperatureMax = 100;
 constexpr double kPenaltyMax = 1000;
@@ -108,27 +117,27 @@ absl::StatusOr<data::DataSplits> OpenText(const LoadedConfig& loaded,
   return splits;
 }
 
-struct Prompt {
-  std::string text;
-  std::vector<data::Token> tokens;
+struct Prompts {
+  std::vector<std::string> texts;
+  std::vector<std::vector<data::Token>> tokens;
 };
 
 // Returns the prompts of `request`, of which there is one at least.
-absl::StatusOr<std::vector<Prompt>> ReadPrompts(
-    const GenerateRequest& request, base::FileSystem& files,
-    const data::Tokenizer& tokenizer) {
+absl::StatusOr<Prompts> ReadPrompts(const GenerateRequest& request,
+                                    base::FileSystem& files,
+                                    const data::Tokenizer& tokenizer) {
   std::vector<std::string> texts = {request.prompt};
   if (!request.prompts.empty()) {
     TROUPE_ASSIGN_OR_RETURN(const std::string text,
                             files.ReadToEnd(request.prompts, kPromptsBytesMax));
     texts = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
   }
-  std::vector<Prompt> prompts;
+  Prompts prompts;
   for (std::string& text : texts) {
     const std::string where =
         request.prompts.empty()
             ? "--prompt"
-            : absl::StrCat(request.prompts, ":", prompts.size() + 1);
+            : absl::StrCat(request.prompts, ":", prompts.texts.size() + 1);
     if (text.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           where, ": the line is empty; write a prompt, or delete the line"));
@@ -139,71 +148,21 @@ absl::StatusOr<std::vector<Prompt>> ReadPrompts(
           tokens.status(),
           absl::StrCat(where, ": ", tokens.status().message()));
     }
-    prompts.push_back({std::move(text), *std::move(tokens)});
+    prompts.texts.push_back(std::move(text));
+    prompts.tokens.push_back(*std::move(tokens));
   }
   return prompts;
 }
 
-// Writes the text of one prompt: as it comes, or as an object at its end.
-class TextWriter {
- public:
-  TextWriter(const std::string& prompt, const data::Tokenizer& tokenizer,
-             const GenerateRequest& request,
-             const std::function<bool(absl::string_view)>& write)
-      : prompt_(prompt),
-        tokenizer_(tokenizer),
-        json_(request.json),
-        write_(write),
-        stop_(request.stop) {
-    if (!json_) reads_ = write_(prompt_);
+// Returns the token that ends a document, if the tokenizer has one.
+std::optional<data::Token> EndToken(const data::Tokenizer& tokenizer) {
+  for (std::int64_t i = tokenizer.vocab_size() - 1; i >= 0; --i) {
+    const auto token = static_cast<data::Token>(i);
+    const absl::StatusOr<std::string> text = tokenizer.Decode({token});
+    if (text.ok() && *text == kEndOfText) return token;
   }
-
-  // Adds a token. Returns false if the text is at its end.
-  bool Add(data::Token token) {
-    const absl::StatusOr<std::string> piece = tokenizer_.Decode({token});
-    if (!piece.ok()) {
-      error_ = piece.status();
-      return false;
-    }
-    ++tokens_;
-    Take(stop_.Add(*piece));
-    return reads_ && !stop_.found();
-  }
-
-  // Ends the text. Returns whether the reader is still there.
-  absl::StatusOr<bool> End() {
-    TROUPE_RETURN_IF_ERROR(error_);
-    Take(stop_.Rest());
-    if (!json_) return reads_ && write_("\n");
-    const nlohmann::ordered_json object = {
-        {"prompt", prompt_},
-        {"text", text_},
-        {"tokens", tokens_},
-        {"finish_reason", stop_.found() ? "stop" : "length"}};
-    using Json = nlohmann::ordered_json;
-    return write_(absl::StrCat(
-        object.dump(-1, ' ', false, Json::error_handler_t::replace), "\n"));
-  }
-
- private:
-  void Take(const std::string& piece) {
-    if (json_) {
-      text_ += piece;
-    } else if (!piece.empty() && reads_) {
-      reads_ = write_(piece);
-    }
-  }
-
-  const std::string& prompt_;
-  const data::Tokenizer& tokenizer_;
-  const bool json_;
-  const std::function<bool(absl::string_view)>& write_;
-  nn::StopSequences stop_;
-  std::string text_;  // only if `json_` is set
-  int tokens_ = 0;
-  bool reads_ = true;
-  absl::Status error_;
-};
+  return std::nullopt;
+}
 
 int RunGenerate(const std::vector<std::string>& arguments,
                 const CommandContext& context) {
@@ -243,6 +202,9 @@ absl::StatusOr<GenerateRequest> ParseGenerate(
               &request.sampling.repetition_penalty);
   reader.Texts("--stop=TEXT", &request.stop);
   reader.Flag("--json", &request.json);
+  reader.Number("--batch=8", 1, kBatchMax, &request.batch);
+  reader.Flag("--ignore-end", &request.ignore_end);
+  reader.Flag("--no-cache", &request.no_cache);
   reader.Number("--seed=1", 0, kSeedMax, &seed);
   reader.Number("--threads=2", 1, 1024, &request.threads);
   Arguments left(arguments);
@@ -288,32 +250,31 @@ absl::Status GenerateText(const LoadedConfig& loaded,
                           OpenText(run.loaded, files, note));
   const data::Tokenizer& tokenizer = *splits.tokenizer;
   TROUPE_RETURN_IF_ERROR(CheckVocabulary(run, tokenizer));
-  TROUPE_ASSIGN_OR_RETURN(const std::vector<Prompt> prompts,
+  TROUPE_ASSIGN_OR_RETURN(const Prompts prompts,
                           ReadPrompts(request, files, tokenizer));
   TROUPE_ASSIGN_OR_RETURN(
       const std::unique_ptr<actors::InferenceSession> model,
       OpenSavedModel(std::move(run), splits, files, request.threads));
   nn::CachingAllocator memory;
   const nn::LogitsFn logits =
-      [&](const nn::Tensor& tokens) -> absl::StatusOr<nn::Tensor> {
-    TROUPE_ASSIGN_OR_RETURN(const nn::Tensor output, model->Run(tokens));
+      [&](const nn::Tensor& tokens,
+          const nn::TextPlaces& texts) -> absl::StatusOr<nn::Tensor> {
+    TROUPE_ASSIGN_OR_RETURN(const nn::Tensor output, model->Run(tokens, texts));
     return nn::ConvertFloats(output, nn::DType::kF32, memory);
   };
   nn::GenerateOptions options;
   options.tokens = request.tokens;
   options.context = loaded.config.data.text.context;
+  options.batch = std::min<std::int64_t>(
+      request.batch, static_cast<std::int64_t>(prompts.texts.size()));
+  options.cache = !request.no_cache;
+  if (!request.ignore_end) options.end_token = EndToken(tokenizer);
   options.sampling = request.sampling;
-  bool reads = true;
-  for (std::size_t i = 0; i < prompts.size() && reads; ++i) {
-    if (i > 0 && !request.json) reads = write("\n");
-    TextWriter writer(prompts[i].text, tokenizer, request, write);
-    TROUPE_RETURN_IF_ERROR(
-        nn::Generate(logits, memory, prompts[i].tokens, options,
-                     [&](std::int32_t token) { return writer.Add(token); }));
-    TROUPE_ASSIGN_OR_RETURN(reads, writer.End());
-    ++options.sampling.seed;
-  }
-  return absl::OkStatus();
+  GeneratedTexts texts(prompts.texts, tokenizer,
+                       {request.json, request.stop, request.tokens}, write);
+  TROUPE_RETURN_IF_ERROR(
+      nn::GenerateTexts(logits, memory, prompts.tokens, options, texts));
+  return texts.status();
 }
 
 Command GenerateCommand() {

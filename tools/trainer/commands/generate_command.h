@@ -33,6 +33,9 @@ struct GenerateRequest {
   int tokens = 200;
   std::vector<std::string> stop;  // a text ends before the first of these
   bool json = false;
+  int batch = 1;            // number of prompts at a time
+  bool ignore_end = false;  // whether <|endoftext|> ends no text
+  bool no_cache = false;
   int threads = 1;
   nn::SamplingOptions sampling;  // `seed` is that of the first prompt
 };
