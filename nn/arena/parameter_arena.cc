@@ -64,6 +64,8 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
         absl::StrCat("ParameterArena: pad_elems must be at least 1, not ",
                      options.pad_elems));
   }
+  TROUPE_RETURN_IF_ERROR(
+      OwnedSlices::Check(options.owner, options.owners, options.pad_elems));
   Layout layout;
   TROUPE_ASSIGN_OR_RETURN(layout.dtype, CommonDType(buckets, options.frozen));
   for (const Parameter* parameter : options.frozen) {
@@ -112,6 +114,7 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
       held_grads_(ranges_.size()) {}
 
 absl::Status ParameterArena::Init(std::int64_t elems) {
+  owned_ = OwnedSlices(options_.owner, options_.owners, ranges_, elems);
   TROUPE_ASSIGN_OR_RETURN(values_,
                           Take(elems, dtype_, "parameters", allocator_));
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
@@ -289,7 +292,7 @@ absl::StatusOr<Tensor> ParameterArena::AddState(absl::string_view name,
                                                 std::optional<DType> dtype) {
   TROUPE_ASSIGN_OR_RETURN(
       Tensor state,
-      Zeros(values_.numel(), dtype.value_or(dtype_), name, allocator_));
+      Zeros(owned_.elems(), dtype.value_or(dtype_), name, allocator_));
   states_.emplace_back(name, state);
   return state;
 }

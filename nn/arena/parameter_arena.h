@@ -23,10 +23,20 @@
 // decay, momentum) changes it, and its grad is undefined. It has a slot, by
 // which checkpoints save and restore it like the others.
 //
+// Owners share the states of an arena (ZeRO, Rajbhandari et al. 2020,
+// arXiv:1910.02054): owner i of n has states for slice i of n equal slices of
+// each bucket, whole parameters or not, and updates that slice. Values and
+// gradients are whole. States of frozen parameters are whole, too.
+//
+//   options.owner = 1, options.owners = 4;
+//   arena->Owned(0);                     // the second quarter of bucket 0
+//   arena->ViewState(momentum, arena->Owned(0));
+//
 // Errors: functions that allocate fail with kResourceExhausted if no memory is
 // left; the message says for what. Create() fails with kInvalidArgument if
-// dtypes are mixed (a rank has an arena per dtype), pad_elems is below 1, or a
-// parameter that is trained is in no bucket.
+// dtypes are mixed (a rank has an arena per dtype), pad_elems is below 1 or
+// does not divide into slices for all owners, or a parameter that is trained is
+// in no bucket.
 
 #ifndef NN_ARENA_PARAMETER_ARENA_H_
 #define NN_ARENA_PARAMETER_ARENA_H_
@@ -43,6 +53,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "nn/arena/owned_slices.h"
 #include "nn/autograd/parameter.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
@@ -56,12 +67,6 @@ struct ArenaSlot {
   Parameter* parameter = nullptr;
   int bucket = 0;  // kNoBucket if it is frozen
   std::int64_t begin = 0;
-};
-
-struct ArenaRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int64_t size() const { return end - begin; }
 };
 
 class ParameterArena {
@@ -92,6 +97,9 @@ class ParameterArena {
     Allocator* grad_allocator = nullptr;
     // Buckets that another rank holds too: that rank counts them in norms.
     std::vector<int> copied_buckets = {};
+    // Number of the equal slice of each bucket that has states here, and
+    // number of all slices, which divides pad_elems.
+    int owner = 0, owners = 1;
   };
 
   static absl::StatusOr<std::unique_ptr<ParameterArena>> Create(
@@ -137,8 +145,15 @@ class ParameterArena {
   // Parameter::index of the first slot.
   int first_index() const { return options_.first_index; }
 
-  // Adds a parallel arena of zeros, kept under `name` for checkpoints; it has
-  // the parameters' dtype unless another is given.
+  // The elements that have states here.
+  const OwnedSlices& owned() const { return owned_; }
+  int owners() const { return owned_.owners(); }
+  // Returns the slice of a bucket that has states here.
+  ArenaRange Owned(int bucket) const { return owned_.Of(bucket); }
+
+  // Adds an arena of zeros, kept under `name` for checkpoints, for all elements
+  // that have states here: parallel to the values, if there is one owner. It
+  // has the parameters' dtype unless another is given.
   absl::StatusOr<Tensor> AddState(absl::string_view name,
                                   std::optional<DType> dtype = std::nullopt);
   const std::vector<std::pair<std::string, Tensor>>& states() const {
@@ -148,6 +163,11 @@ class ParameterArena {
   Tensor View(const Tensor& arena, const ArenaRange& range) const;
   Tensor View(const Tensor& arena, int bucket) const {
     return View(arena, ranges_[bucket]);
+  }
+  // Returns elements [range.begin, range.end) of a state; they must lie in one
+  // of owned().All().
+  Tensor ViewState(const Tensor& state, const ArenaRange& range) const {
+    return state.FlatView(owned_.PlaceOf(range.begin), {range.size()});
   }
   // Returns the part of a parallel arena that belongs to `slot`, in its shape.
   Tensor View(const Tensor& arena, const ArenaSlot& slot) const;
@@ -182,6 +202,7 @@ class ParameterArena {
   // frozen parameters.
   std::vector<int> first_slot_;
   std::vector<ArenaRange> ranges_;
+  OwnedSlices owned_;
   Tensor values_, grads_;
   // Memory of each bucket's gradients, or more; undefined while the bucket
   // holds none.

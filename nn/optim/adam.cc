@@ -63,11 +63,11 @@ absl::Status Adam::UpdatePart(Kernels& kernels, Part& part) {
   rule.weight_decay = part.weight_decay;
   rule.decoupled = options_.decoupled_weight_decay;
   rule.amsgrad = options_.amsgrad;
-  Tensor exp_avg = part.arena.View(exp_avg_, part.range);
-  Tensor exp_avg_sq = part.arena.View(exp_avg_sq_, part.range);
+  Tensor exp_avg = part.arena.ViewState(exp_avg_, part.range);
+  Tensor exp_avg_sq = part.arena.ViewState(exp_avg_sq_, part.range);
   Tensor largest;
   if (options_.amsgrad) {
-    largest = part.arena.View(max_exp_avg_sq_, part.range);
+    largest = part.arena.ViewState(max_exp_avg_sq_, part.range);
   }
   return kernels.AdamUpdate(rule, part.scalars, part.grads, part.values,
                             exp_avg, exp_avg_sq, largest);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace troupe::nn {
@@ -15,6 +16,14 @@ constexpr std::int64_t kPieceElems = std::int64_t{1} << 15;
 }  // namespace
 
 absl::Status ArenaOptimizer::Attach(ParameterArena& arena) {
+  if (arena.owners() > 1 && per_parameter()) {
+    return absl::UnimplementedError(absl::StrCat(
+        "an optimizer that takes the norm of each parameter needs whole "
+        "parameters, and each of ",
+        arena.owners(),
+        " owners has a slice; let one have all states, or take an optimizer "
+        "that works element by element"));
+  }
   const DType values = arena.values().dtype();
   const bool narrow = SizeOf(values) < SizeOf(DType::kF32);
   DType state = values;
@@ -51,7 +60,11 @@ void ArenaOptimizer::SetGroups(const ParameterArena& arena,
 absl::Status ArenaOptimizer::Begin(Kernels& kernels, ParameterArena& arena) {
   for (Tensor* copy : {&master_, &average_}) {
     if (!copy->defined()) continue;
-    TROUPE_RETURN_IF_ERROR(kernels.Copy(arena.values(), *copy));
+    for (const ArenaRange& range : arena.owned().All()) {
+      Tensor owned = arena.ViewState(*copy, range);
+      TROUPE_RETURN_IF_ERROR(
+          kernels.Copy(arena.View(arena.values(), range), owned));
+    }
   }
   return absl::OkStatus();
 }
@@ -62,7 +75,9 @@ absl::Status ArenaOptimizer::Inspect(Kernels& kernels, const Tensor& scalars,
   Tensor squares = scalars.FlatView(kSquareSumScalar, {1});
   for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
     if (arena.IsCopied(bucket)) continue;
-    const Tensor grads = arena.BucketGrads(bucket);
+    const ArenaRange owned = arena.Owned(bucket);
+    const Tensor grads = arena.BucketGrads(bucket).FlatView(
+        owned.begin - arena.range(bucket).begin, {owned.size()});
     if (common_.skip_nonfinite) {
       TROUPE_RETURN_IF_ERROR(kernels.CountNonFinite(grads, count));
     }
@@ -102,7 +117,7 @@ absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
                                       Part& part) {
   Tensor values = part.arena.View(part.arena.values(), part.range);
   part.values =
-      master_.defined() ? part.arena.View(master_, part.range) : values;
+      master_.defined() ? part.arena.ViewState(master_, part.range) : values;
   part.grads = grads;
   if (grads.dtype() != part.values.dtype()) {
     TROUPE_ASSIGN_OR_RETURN(
@@ -120,7 +135,7 @@ absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
   }
   TROUPE_RETURN_IF_ERROR(UpdatePart(kernels, part));
   if (average_.defined()) {
-    Tensor average = part.arena.View(average_, part.range);
+    Tensor average = part.arena.ViewState(average_, part.range);
     Tensor wide = part.values;
     if (wide.dtype() != average.dtype()) {
       TROUPE_ASSIGN_OR_RETURN(wide,

@@ -58,8 +58,8 @@ absl::Status Lamb::UpdatePart(Kernels& kernels, Part& part) {
   rule.beta2 = options_.beta2;
   rule.eps = options_.eps;
   rule.weight_decay = part.weight_decay;
-  Tensor exp_avg = part.arena.View(exp_avg_, part.range);
-  Tensor exp_avg_sq = part.arena.View(exp_avg_sq_, part.range);
+  Tensor exp_avg = part.arena.ViewState(exp_avg_, part.range);
+  Tensor exp_avg_sq = part.arena.ViewState(exp_avg_sq_, part.range);
   TROUPE_ASSIGN_OR_RETURN(
       Tensor direction, Tensor::Create(part.values.shape(), part.values.dtype(),
                                        kernels.allocator()));
@@ -100,7 +100,8 @@ absl::Status Lars::UpdatePart(Kernels& kernels, Part& part) {
   rule.trust_coefficient = options_.trust_coefficient;
   rule.eps = options_.eps;
   Tensor momentum;
-  if (momentum_.defined()) momentum = part.arena.View(momentum_, part.range);
+  if (momentum_.defined())
+    momentum = part.arena.ViewState(momentum_, part.range);
   TROUPE_ASSIGN_OR_RETURN(const Tensor squares,
                           SquaresOf(kernels, part.values, part.grads));
   return kernels.LarsUpdate(rule, part.scalars, squares, part.grads,

@@ -58,12 +58,12 @@ class Optimizer {
     values.step = static_cast<double>(step);
   }
 
-  // Computes sums over all gradients, except those of copied buckets
-  // (ParameterArena::IsCopied). Called if NeedsAllBuckets(), when all buckets
-  // are reduced, before the first of them is updated. Adds its results to
-  // StepScalars::non_finite and square_sum, on the device, which are then
-  // summed over the stages. A step with non_finite updates nothing, and is
-  // reported as skipped.
+  // Computes sums over the gradients of the owned slices
+  // (ParameterArena::Owned), except those of copied buckets (IsCopied). Called
+  // if NeedsAllBuckets(), when all buckets are reduced, before the first of
+  // them is updated. Adds its results to StepScalars::non_finite and
+  // square_sum, on the device, which are then summed over the stages and the
+  // owners. A step with non_finite updates nothing, and is reported as skipped.
   virtual absl::Status Inspect(Kernels&, const Tensor& /*scalars*/,
                                const ParameterArena&) {
     return absl::OkStatus();
@@ -76,17 +76,20 @@ class Optimizer {
   // Whether Inspect() may find that a step must be skipped.
   virtual bool MaySkipSteps() const { return false; }
 
-  // Updates bucket `bucket` from its reduced gradients. `scalars` is a tensor
-  // of StepScalars on the arena's device.
+  // Updates the owned slice of a bucket from its reduced gradients. `scalars`
+  // is a tensor of StepScalars on the arena's device.
   absl::Status Update(Kernels& kernels, const Tensor& scalars,
                       ParameterArena& arena, int bucket) {
-    return UpdateRange(kernels, scalars, arena, arena.range(bucket),
-                       arena.BucketGrads(bucket));
+    const ArenaRange owned = arena.Owned(bucket);
+    return UpdateRange(
+        kernels, scalars, arena, owned,
+        arena.BucketGrads(bucket).FlatView(
+            owned.begin - arena.range(bucket).begin, {owned.size()}));
   }
 
   // Updates the arena's elements of `range`, whole parameters of a bucket, from
   // their reduced gradients `grads`, which may be outside the arena. If
-  // IsElementwise(), `range` may be any part of a bucket.
+  // IsElementwise(), `range` may be any part of a bucket's owned slice.
   virtual absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
                                    ParameterArena& arena,
                                    const ArenaRange& range,

@@ -44,7 +44,8 @@ absl::Status Sgd::UpdatePart(Kernels& kernels, Part& part) {
   rule.weight_decay = part.weight_decay;
   rule.nesterov = options_.nesterov;
   Tensor momentum;
-  if (momentum_.defined()) momentum = part.arena.View(momentum_, part.range);
+  if (momentum_.defined())
+    momentum = part.arena.ViewState(momentum_, part.range);
   return kernels.SgdUpdate(rule, part.scalars, part.grads, part.values,
                            momentum);
 }

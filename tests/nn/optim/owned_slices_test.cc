@@ -1,0 +1,243 @@
+// Optimizers whose states are shared by several owners: each updates its slice
+// of every bucket, and all slices together are the whole.
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "nn/optim/adam.h"
+#include "nn/optim/layerwise.h"
+#include "nn/optim/sgd.h"
+#include "tests/nn/testing/host_scalars.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+using Make = std::function<std::unique_ptr<Optimizer>()>;
+
+void SetValues(const std::vector<double>& values, Kernels& kernels,
+               Tensor& to) {
+  ASSERT_TRUE(
+      kernels
+          .Copy(MakeTensor(to.shape(), to.dtype(), values, kernels.allocator()),
+                to)
+          .ok());
+}
+
+struct Case {
+  std::string name;
+  DType dtype;
+  Make make;
+};
+
+std::vector<Case> Cases() {
+  OptimizerOptions averaged;
+  averaged.ema_decay = 0.9;
+  averaged.f32_master = true;
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+    const std::string suffix(DTypeName(dtype));
+    cases.push_back({"sgd_" + suffix, dtype, [] {
+                       SgdOptions options;
+                       options.lr = 0.1;
+                       options.weight_decay = 0.01;
+                       return std::make_unique<Sgd>(options);
+                     }});
+    cases.push_back({"momentum_" + suffix, dtype, [=] {
+                       SgdOptions options;
+                       options.lr = 0.1;
+                       options.momentum = 0.9;
+                       options.nesterov = true;
+                       options.common = averaged;
+                       return std::make_unique<Sgd>(options);
+                     }});
+    cases.push_back({"adamw_" + suffix, dtype, [=] {
+                       AdamOptions options = AdamWDefaults();
+                       options.common = averaged;
+                       ParameterGroup group;
+                       group.pattern = "b.*";
+                       group.weight_decay = 0;
+                       group.lr_factor = 0.5;
+                       options.common.groups = {group};
+                       return std::make_unique<Adam>(options);
+                     }});
+    cases.push_back({"amsgrad_" + suffix, dtype, [] {
+                       AdamOptions options;
+                       options.amsgrad = true;
+                       options.common.clip_grad_value = 0.5;
+                       return std::make_unique<Adam>(options);
+                     }});
+  }
+  return cases;
+}
+
+// The parameters of one owner; 37 and 29 elements cross slices at odd places.
+class Owner {
+ public:
+  Owner(const Case& of, int owner, int owners, Kernels& kernels)
+      : kernels_(kernels) {
+    const std::vector<std::string> names = {"a.weight", "b.bias", "c.weight",
+                                            "frozen"};
+    const std::vector<std::int64_t> sizes = {37, 29, 200, 5};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      parameters_[i].name = names[i];
+      parameters_[i].shape = {sizes[i]};
+      parameters_[i].dtype = of.dtype;
+      parameters_[i].init = Initializer::Uniform(1);
+    }
+    parameters_[3].requires_grad = false;
+    ParameterArena::Options options;
+    options.pad_elems = 64;
+    options.owner = owner;
+    options.owners = owners;
+    options.frozen = {&parameters_[3]};
+    options.grad_dtype = SizeOf(of.dtype) < 4 ? DType::kF32 : of.dtype;
+    arena_ = *ParameterArena::Create(
+        {{&parameters_[0], &parameters_[1]}, {&parameters_[2]}}, options,
+        kernels.allocator());
+    EXPECT_TRUE(arena_->Initialize(7).ok());
+    optimizer_ = of.make();
+    EXPECT_TRUE(optimizer_->Attach(*arena_).ok());
+    EXPECT_TRUE(optimizer_->Begin(kernels, *arena_).ok());
+  }
+
+  void Step(int step) {
+    for (int i = 0; i < 3; ++i) {
+      std::vector<double> values;
+      for (std::int64_t e = 0; e < parameters_[i].shape.numel(); ++e) {
+        values.push_back(((e * 31 + step * 17 + i * 5) % 41 - 20) * 0x1p-4);
+      }
+      SetValues(values, kernels_, parameters_[i].grad);
+    }
+    const Tensor scalars =
+        ScalarsFor(*optimizer_, step, /*loss_count=*/2, kernels_.allocator());
+    for (int bucket = 0; bucket < arena_->num_buckets(); ++bucket) {
+      ASSERT_TRUE(optimizer_->Update(kernels_, scalars, *arena_, bucket).ok());
+    }
+  }
+
+  // Takes the slices of another owner, as an all-gather does.
+  void TakeSlices(const Owner& other) {
+    for (int bucket = 0; bucket < arena_->num_buckets(); ++bucket) {
+      const ArenaRange slice =
+          arena_->owned().Slice(bucket, other.arena_->owned().owner());
+      Tensor own = arena_->View(arena_->values(), slice);
+      ASSERT_TRUE(
+          kernels_.Copy(other.arena_->View(other.arena_->values(), slice), own)
+              .ok());
+    }
+  }
+
+  const ParameterArena& arena() const { return *arena_; }
+
+ private:
+  Kernels& kernels_;
+  Parameter parameters_[4];
+  std::unique_ptr<ParameterArena> arena_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+TEST(OwnedSlicesTest, PieceByPieceTheyAreTheWhole) {
+  for (const bool cpu : {true, false}) {
+    const std::unique_ptr<Kernels> kernels =
+        cpu ? CreateCpuKernels({}) : CreateReferenceKernels();
+    for (const Case& of : Cases()) {
+      if (cpu && of.dtype == DType::kF64) continue;  // has no such kernels
+      SCOPED_TRACE(absl::StrCat(of.name, " ", kernels->Describe()));
+      Owner whole(of, 0, 1, *kernels);
+      std::vector<std::unique_ptr<Owner>> owners;
+      for (int i = 0; i < 4; ++i) {
+        owners.push_back(std::make_unique<Owner>(of, i, 4, *kernels));
+      }
+      for (int step = 0; step < 3; ++step) {
+        whole.Step(step);
+        for (const auto& owner : owners) owner->Step(step);
+        for (const auto& to : owners) {
+          for (const auto& from : owners) to->TakeSlices(*from);
+        }
+      }
+      const ParameterArena& all = whole.arena();
+      for (const auto& owner : owners) {
+        const ParameterArena& arena = owner->arena();
+        EXPECT_EQ(ValuesOf(arena.values()), ValuesOf(all.values()));
+        ASSERT_EQ(arena.states().size(), all.states().size());
+        for (std::size_t i = 0; i < all.states().size(); ++i) {
+          const Tensor& state = arena.states()[i].second;
+          EXPECT_EQ(state.numel(), (128 + 256) / 4 + 5);
+          for (const ArenaRange& range : arena.owned().All()) {
+            EXPECT_EQ(ValuesOf(arena.ViewState(state, range)),
+                      ValuesOf(all.View(all.states()[i].second, range)))
+                << all.states()[i].first << " from " << range.begin;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Each owner inspects its own slice: the sums of all are those of the whole.
+TEST(OwnedSlicesTest, FindingsAddUp) {
+  const std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
+  SgdOptions options;
+  options.common.skip_nonfinite = true;
+  options.common.clip_grad_norm = 1;
+  double count = 0, squares = 0;
+  for (int i = 0; i < 4; ++i) {
+    Parameter parameter;
+    parameter.name = "w";
+    parameter.shape = {64};
+    ParameterArena::Options of_arena;
+    of_arena.pad_elems = 64;
+    of_arena.owner = i;
+    of_arena.owners = 4;
+    const auto arena =
+        *ParameterArena::Create({{&parameter}}, of_arena, kernels->allocator());
+    std::vector<double> grads(64, 2);
+    grads[5] = grads[40] = std::numeric_limits<double>::infinity();
+    SetValues(grads, *kernels, parameter.grad);
+    Sgd sgd(options);
+    ASSERT_TRUE(sgd.Attach(*arena).ok());
+    const Tensor scalars = ScalarsFor(sgd, 0, 1, kernels->allocator());
+    ASSERT_TRUE(sgd.Inspect(*kernels, scalars, *arena).ok());
+    count += ValuesOf(scalars)[kNonFiniteScalar];
+    if (i == 1) squares = ValuesOf(scalars)[kSquareSumScalar];
+  }
+  EXPECT_EQ(count, 2);
+  EXPECT_EQ(squares, 16 * 4) << "the second quarter is finite";
+}
+
+TEST(OwnedSlicesTest, NormsOfParametersNeedAllOfThem) {
+  const std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
+  Parameter parameter;
+  parameter.name = "w";
+  parameter.shape = {64};
+  ParameterArena::Options options;
+  options.owners = 2;
+  const auto arena =
+      *ParameterArena::Create({{&parameter}}, options, kernels->allocator());
+  const absl::Status status = Lamb({}).Attach(*arena);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(status.message().find("2 owners"), std::string::npos) << status;
+}
+
+TEST(OwnedSlicesTest, OwnersThatDoNotDivideABucketAreRefused) {
+  const std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
+  ParameterArena::Options options;
+  options.owners = 3;
+  const absl::Status status =
+      ParameterArena::Create({}, options, kernels->allocator()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("owner 0 of 3"), std::string::npos) << status;
+}
+
+}  // namespace
+}  // namespace troupe::nn
