@@ -11,8 +11,8 @@ namespace troupe::nn {
 namespace {
 
 // Names of a kind. In both patterns "#" stands for a number; "+" in ours for
-// one more than that. A pattern that ends in "." or "_" is followed by one word,
-// "weight" for example, which is the same on both sides.
+// one more than that. A pattern that ends in "." or "_" is followed by one
+// word, "weight" for example, which is the same on both sides.
 struct NamePair {
   absl::string_view theirs;
   absl::string_view ours;
@@ -32,7 +32,7 @@ constexpr NamePair kTransformersResNet[] = {
     {"classifier.1.", "fc."},
 };
 
-// What is common to the ViTs of all versions of transformers comes first.
+// Names of the ViTs of all versions of transformers come first.
 constexpr NamePair kTransformersVit[] = {
     {"embeddings.cls_token", "cls_token"},
     {"embeddings.position_embeddings", "pos_embed"},

@@ -26,7 +26,7 @@ namespace troupe::nn {
 
 struct StyledName {
   std::string name;
-  int part = 0;   // of the tensor here, along its first axis
+  int part = 0;   // number of the part along the first axis of the tensor here
   int parts = 1;  // number of tensors there that are one here
 };
 

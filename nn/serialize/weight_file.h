@@ -28,7 +28,8 @@
 // are the same parameter but for their wrappers are: the one with more of them
 // is unexpected.
 //
-// The file is not trusted (safetensors.h, torch/pickle.h): nothing in it runs. Memory: one tensor at a time.
+// The file is not trusted (safetensors.h, torch/pickle.h): nothing in it runs.
+// Memory: one tensor at a time.
 // Threads: any number of threads may read.
 
 #ifndef NN_SERIALIZE_WEIGHT_FILE_H_
@@ -61,7 +62,7 @@ struct WantedWeight {
 
 // A tensor that has another shape or kind in a file than in a model.
 struct WeightMismatch {
-  std::string name;      // in the model
+  std::string name;      // name in the model
   std::string sentence;  // "conv1.weight is f32[64, 3, 7, 7], not ..."
   Shape file;            // rank 0 if the tensor is unreadable
   Shape model;
@@ -73,7 +74,7 @@ struct WeightDifferences {
   std::vector<std::string> missing;     // in the model, not in the file
   std::vector<std::string> unexpected;  // in the file, not in the model
   std::vector<std::string> mismatched;  // other shape or kind; sentences
-  // The same as `mismatched`, for advice.
+  // The same as `mismatched`, in fields, to give advice.
   std::vector<WeightMismatch> mismatches;
   // Unexpected names that are like a missing one; sentences.
   std::vector<std::string> nearest;

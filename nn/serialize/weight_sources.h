@@ -23,7 +23,7 @@
 namespace troupe::nn {
 
 struct WeightSources {
-  std::string path;  // of the file, or of the index
+  std::string path;  // path of the file, or of the index
   std::vector<std::unique_ptr<const TensorSource>> sources;
 };
 

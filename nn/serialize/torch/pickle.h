@@ -84,7 +84,7 @@ struct PickleTree {
 //   kDataLoss: not a pickle, or damaged. kOutOfRange: the bytes end before it
 //     does. kResourceExhausted: a limit is exceeded.
 //   kPermissionDenied: it has a call of a name that is not on the list.
-// In words that complete "FILE ".
+// Errors are in words that complete "FILE ".
 absl::StatusOr<PickleTree> ParsePickle(absl::string_view bytes);
 
 // Returns a name or a text of a file for an error: one line, at most 100

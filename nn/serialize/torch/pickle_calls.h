@@ -18,9 +18,9 @@
 namespace troupe::nn {
 
 enum class PickleCall {
-  kDictionary,  // of dictionaries; without arguments
-  kTensor,      // one of those that rebuild a tensor (torch_tensors.h)
-  kPassedOver,  // data in which no weights are looked for
+  kDictionary,  // makes a dictionary
+  kTensor,      // rebuilds a tensor (torch_tensors.h)
+  kPassedOver,  // makes data in which no weights are looked for
   kRefused,
 };
 

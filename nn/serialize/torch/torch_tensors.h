@@ -37,7 +37,8 @@ struct TorchStorage {
   std::optional<DType> dtype;   // nullopt: a dtype that no Tensor has
   std::int64_t item_bytes = 0;  // 0: not known
   std::int64_t items = 0;
-  // Where it begins in the bytes of its key; not 0 only in old files.
+  // Number of its first element in the bytes of its key; not 0 only in old
+  // files.
   std::int64_t first_item = 0;
 };
 
@@ -54,7 +55,7 @@ absl::StatusOr<TorchStorage> StorageOf(const PickleTree& tree, PickleId id);
 
 //   kNotFound: there is no state dict; has the keys that there are.
 //   kDataLoss: a tensor is damaged; names it.
-// In words that complete "FILE ".
+// Errors are in words that complete "FILE ".
 absl::StatusOr<std::vector<TorchTensor>> FindStateDict(const PickleTree& tree);
 
 }  // namespace troupe::nn

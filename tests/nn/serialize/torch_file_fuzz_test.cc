@@ -1,6 +1,6 @@
 // Damages good and hostile files of torch.save in seeded ways: the reader must
-// return an error of one line, or tensors that lie in the file. Sanitizers check
-// the memory. TROUPE_FUZZ_ROUNDS=10000000 runs longer.
+// return an error of one line, or tensors that lie in the file. Sanitizers
+// check the memory. TROUPE_FUZZ_ROUNDS=10000000 runs longer.
 
 #include <cstdint>
 #include <cstdlib>

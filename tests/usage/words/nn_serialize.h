@@ -6,13 +6,31 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "base/files/file_system.h"
 #include "nn/modules/module.h"
+#include "nn/serialize/safetensors.h"
+#include "nn/serialize/tensor_source.h"
+#include "nn/tensor/caching_allocator.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::usage {
+
+namespace tensor_source_h {
+extern const TensorSource& source;
+extern const Tensor into;
+void Show(const std::string& name, const Shape& shape);
+}  // namespace tensor_source_h
+
+namespace weight_sources_h {
+extern base::FileSystem& files;
+}  // namespace weight_sources_h
+
+namespace llmc_file_h {
+extern base::FileSystem& files;
+}  // namespace llmc_file_h
 
 namespace weight_file_h {
 extern base::FileSystem& files;

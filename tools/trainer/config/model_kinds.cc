@@ -230,9 +230,10 @@ constexpr ConfigKey kModelKeys[] = {
      "[\"features.*\"]"},
     {"model.init_from", Field<&C::job, &JobSpec::init, &InitOptions::from>(),
      kPath,
-     "A safetensors file of weights to begin with, under PyTorch's names, or a "
-     "folder with one or with an index of several; "
-     "--init-from sets it. A run that goes on from a checkpoint does not read "
+     "A file of weights to begin with, under PyTorch's names (safetensors, "
+     "torch.save's, llm.c's), an index of several, or a folder with one of "
+     "them; --init-from sets it. A run that goes on from a checkpoint does not "
+     "read "
      "it.",
      "\"resnet18.safetensors\""},
     {"model.init_strict",
