@@ -1,5 +1,6 @@
 #include "nn/serialize/torch/torch_file.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -133,6 +134,44 @@ TEST_F(TorchFileTest, SaysWhatIsMissing) {
                          "state_dict, model_state_dict, model, module; its "
                          "keys: epoch, weights; save the state dict: "
                          "torch.save(model.state_dict(), path)"));
+}
+
+// A model file of llm.c: one layer of width 1, two tokens and one row of
+// padding, one position.
+TEST_F(TorchFileTest, ReadsModelFilesOfLlmC) {
+  std::vector<std::int32_t> header(256, 0);
+  header[0] = 20240326;
+  header[1] = 3;
+  header[2] = header[4] = header[5] = header[6] = 1;
+  header[3] = 2;
+  header[7] = 3;
+  std::vector<float> values(3 + 1 + 25 + 2);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i;
+  const auto write = [&] {
+    std::string bytes(reinterpret_cast<const char*>(header.data()), 1024);
+    bytes.append(reinterpret_cast<const char*>(values.data()),
+                 values.size() * sizeof(float));
+    const std::string path = absl::StrCat(::testing::TempDir(), "/llmc.bin");
+    EXPECT_TRUE(base::WriteWholeFile(files_, path, bytes).ok());
+    return WeightFile::Open(files_, path);
+  };
+  const auto weights = write();
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  const auto read = [&](absl::string_view name, const Shape& shape) {
+    const Tensor into = Tensor::Zeros(shape, DType::kF32, memory_);
+    EXPECT_TRUE(*weights->Read({{name}, {shape, DType::kF32}}, into)) << name;
+    return ValuesOf(into);
+  };
+  EXPECT_EQ(read("wte.weight", {2, 1}), (std::vector<double>{0, 1}));
+  EXPECT_EQ(read("wpe.weight", {1, 1}), (std::vector<double>{3}));
+  EXPECT_EQ(read("h.0.ln_1.bias", {1}), (std::vector<double>{5}));
+  EXPECT_EQ(read("h.0.attn.c_attn.weight", {3, 1}),
+            (std::vector<double>{6, 7, 8}));
+  EXPECT_EQ(read("ln_f.bias", {1}), (std::vector<double>{values.back()}));
+  values.pop_back();
+  EXPECT_EQ(write().status().code(), absl::StatusCode::kDataLoss);
+  header[1] = 2;
+  EXPECT_EQ(write().status().code(), absl::StatusCode::kUnimplemented);
 }
 
 // --- pickles

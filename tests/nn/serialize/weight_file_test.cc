@@ -1,5 +1,6 @@
 #include "nn/serialize/weight_file.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "nn/modules/embedding.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
+#include "nn/serialize/name_styles.h"
 #include "nn/tensor/caching_allocator.h"
 #include "tests/nn/testing/tensor_values.h"
 
@@ -361,6 +363,62 @@ TEST_F(WeightFileTest, ListsHowItDiffers) {
   const Tensor into = Counting({2, 2});
   EXPECT_FALSE(*weights.Read(weight, into));
   EXPECT_EQ(ValuesOf(into), (std::vector<double>{0, 1, 2, 3}));
+}
+
+TEST_F(WeightFileTest, KnowsNamesOfOtherLibraries) {
+  const auto name = [](absl::string_view theirs) {
+    const auto ours = OurName(theirs);
+    return ours.has_value()
+               ? absl::StrCat(ours->name, " ", ours->part, "/", ours->parts)
+               : "none";
+  };
+  EXPECT_EQ(name("embedder.embedder.normalization.running_var"),
+            "bn1.running_var 0/1");
+  EXPECT_EQ(name("encoder.stages.3.layers.11.layer.2.convolution.weight"),
+            "layer4.11.conv3.weight 0/1");
+  EXPECT_EQ(name("encoder.stages.0.layers.0.shortcut.normalization.bias"),
+            "layer1.0.downsample.1.bias 0/1");
+  EXPECT_EQ(name("encoder.layer.7.attention.attention.value.bias"),
+            "blocks.7.attn.qkv.bias 2/3");
+  EXPECT_EQ(name("layers.0.attention.k_proj.weight"),
+            "blocks.0.attn.qkv.weight 1/3");
+  EXPECT_EQ(
+      name("encoder.layers.encoder_layer_2.self_attention.in_proj_weight"),
+      "blocks.2.attn.qkv.weight 0/1");
+  EXPECT_EQ(name("encoder.pos_embedding"), "pos_embed 0/1");
+  EXPECT_EQ(name("encoder.pos_embedding.x"), "none");
+  EXPECT_EQ(name("layers.x.mlp.fc1.weight"), "none");
+  EXPECT_EQ(name("classifier.1.a.weight"), "none");
+}
+
+// Three tensors of a file that are one in the model.
+TEST_F(WeightFileTest, JoinsQueriesKeysAndValues) {
+  const auto value = [&](double x) {
+    return MakeTensor({1, 2}, DType::kF32, {x, x + 1}, memory_);
+  };
+  std::vector<NamedTensor> tensors = {
+      {"vit.layers.0.attention.v_proj.weight", value(5)},
+      {"vit.layers.0.attention.q_proj.weight", value(1)},
+      {"vit.layers.0.attention.k_proj.weight", value(3)}};
+  const WantedWeight wanted = {{"blocks.0.attn.qkv.weight"},
+                               {{3, 2}, DType::kF32}};
+  const Tensor into = Tensor::Zeros({3, 2}, DType::kF32, memory_);
+  const WeightFile whole = FileWith(tensors);
+  EXPECT_EQ(whole.Compare({wanted}).ToString(), "");
+  EXPECT_EQ(*whole.Read(wanted, into), true);
+  EXPECT_EQ(ValuesOf(into), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  tensors.pop_back();
+  EXPECT_EQ(FileWith(tensors).Compare({wanted}).missing,
+            std::vector<std::string>{"blocks.0.attn.qkv.weight"});
+}
+
+TEST_F(WeightFileTest, ShowsTheNearestName) {
+  const WantedWeight wanted = {{"classifier.weight"}, {{2}, DType::kF32}};
+  EXPECT_EQ(FileWith({{"module.clasifier.weight", Counting({2})}})
+                .Compare({wanted})
+                .ToString(),
+            "missing: classifier.weight; unexpected: module.clasifier.weight; "
+            "nearest names: classifier.weight may be module.clasifier.weight");
 }
 
 TEST_F(WeightFileTest, SaysThatAFileIsNone) {
