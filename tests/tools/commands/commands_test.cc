@@ -263,7 +263,8 @@ TEST(ExportCommand, Errors) {
       "trainer: --dtype=i64: must be \"f32\", \"f64\", \"bf16\" or \"f16\"\n");
   EXPECT_EQ(
       ErrorOf({"export", "--checkpoint=c", "--out=o", "--format=onnx"}),
-      "trainer: --format=onnx: must be \"pytorch\" or \"transformers\"\n");
+      "trainer: --format=onnx: must be one of safetensors, pytorch, pt, hf, "
+      "transformers\n");
 }
 
 TEST(Commands, OptionsOfOthers) {

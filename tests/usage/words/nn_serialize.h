@@ -32,6 +32,12 @@ namespace llmc_file_h {
 extern base::FileSystem& files;
 }  // namespace llmc_file_h
 
+namespace transformers_model_h {
+extern base::FileSystem& files;
+extern const std::vector<NamedTensor> tensors;
+extern CachingAllocator memory;
+}  // namespace transformers_model_h
+
 namespace weight_file_h {
 extern base::FileSystem& files;
 extern std::unique_ptr<Module> model;

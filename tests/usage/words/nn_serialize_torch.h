@@ -43,6 +43,11 @@ extern std::unique_ptr<base::ReadableFile> file;
 extern const absl::Span<char> into;
 }  // namespace torch_storages_h
 
+namespace torch_writer_h {
+extern base::FileSystem& files;
+extern const std::vector<NamedTensor> tensors;
+}  // namespace torch_writer_h
+
 }  // namespace troupe::nn::usage
 
 #endif  // TESTS_USAGE_WORDS_NN_SERIALIZE_TORCH_H_

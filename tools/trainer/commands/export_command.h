@@ -1,5 +1,5 @@
-// `trainer export`: the weights of a checkpoint as one safetensors file, for
-// other programs.
+// `trainer export`: the weights of a checkpoint as a safetensors file, a file
+// of torch.save or a folder of Hugging Face's, for other programs.
 //
 //   ExportOptions options;
 //   options.checkpoint = "checkpoints/glyphs";   // its newest, or a step's
@@ -20,14 +20,17 @@
 namespace troupe::tools {
 
 // Values of ExportOptions::format.
-inline constexpr char kPyTorchFormat[] = "pytorch";
+inline constexpr char kSafetensorsFormat[] = "safetensors";
+inline constexpr char kPyTorchFormat[] = "pytorch";  // the same
+inline constexpr char kPtFormat[] = "pt";
+inline constexpr char kHfFormat[] = "hf";
 inline constexpr char kTransformersFormat[] = "transformers";
 
 struct ExportOptions {
   bool help = false;
   std::string checkpoint;  // folder of a run, or of one of its steps
   std::string out;
-  std::string format = kPyTorchFormat;
+  std::string format = kSafetensorsFormat;
   std::string dtype;  // "f32", "bf16", ...; empty: as saved
 };
 
@@ -41,7 +44,8 @@ std::string ExportHelp();
 // Writes the file, replacing an existing one. Returns the text to show to the
 // user.
 //   kNotFound, kDataLoss: there is no checkpoint, or it is damaged.
-//   kInvalidArgument: the format is "transformers" and the model is no GPT-2.
+//   kInvalidArgument: the format is "transformers" or "hf", which do not have
+//     such a model.
 absl::StatusOr<std::string> ExportWeights(const ExportOptions& options,
                                           base::FileSystem& files);
 
