@@ -43,7 +43,8 @@ Options:
   --ranks=N                So many ranks: sets mesh.dp to N / mesh.pp.
   --resume                 Goes on from the newest checkpoint in checkpoint.dir,
                            or starts where there is none.
-  --init-from=FILE         Begins with the weights of a safetensors file, under
+  --init-from=FILE         Begins with the weights of a file (safetensors,
+                           torch.save, llm.c), or of a folder, under
                            PyTorch's names: model.init_from.
   --run-dir=DIR            Keeps there what trainer report makes a page of:
                            log.run_dir.
