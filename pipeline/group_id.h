@@ -1,8 +1,10 @@
-// Identifies the ranks that take part in a collective: all ranks of the job,
-// those along one axis of the mesh, or those whose stages share parameters.
+// Identifies the ranks that take part in a collective: those along the axes dp
+// and pp, those along one axis of the mesh, or those whose stages share
+// parameters.
 //
 //   GroupId group = GroupOf(action);   // GroupId::kDp for an AR
-//   if (group != GroupId::kWorld) mesh.Group(rank, AxisOf(group));
+//   mesh.Group(rank, GroupId::kDpPp);  // all, if no other axis is above 1
+//   if (AxisOf(group) >= 0) mesh.SizeOf(AxisOf(group));
 //
 // An axis is identified by its number (pipeline/mesh.h). tp, dp and pp have the
 // same numbers in every mesh, so a table needs no mesh to name its groups. A
@@ -23,17 +25,20 @@ inline constexpr int kDpAxis = 1;
 inline constexpr int kPpAxis = 2;
 
 // The values from 0 on are numbers of axes; those above kPp have no name here.
+// kDpPp has the ranks with the same coordinates along all axes but dp and pp:
+// together they hold each sample of a batch, and each parameter of a replica,
+// once. A sum over them counts no copy that ranks along another axis have.
 // Those from kTied downwards are ties: TiedGroup(0) is kTied.
 enum class GroupId : std::int16_t {
   kTied = -2,
-  kWorld = -1,
+  kDpPp = -1,
   kTp = kTpAxis,
   kDp = kDpAxis,
   kPp = kPpAxis,
 };
 
 constexpr GroupId GroupAlong(int axis) { return static_cast<GroupId>(axis); }
-// Returns the axis of a group; below 0 for the world and for ties.
+// Returns the axis of a group; below 0 for kDpPp and for ties.
 constexpr int AxisOf(GroupId group) { return static_cast<int>(group); }
 
 // Limit on the ties of a plan.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -161,11 +160,20 @@ std::vector<int> Mesh::Group(int rank, absl::string_view axis) const {
 }
 
 std::vector<int> Mesh::Group(int rank, GroupId group) const {
-  if (group != GroupId::kWorld) return Group(rank, AxisOf(group));
-  std::vector<int> world(size());
-  std::iota(world.begin(), world.end(), 0);
-  return world;
+  if (group != GroupId::kDpPp) return Group(rank, AxisOf(group));
+  const int first = AtFirstOfDpPp(rank);
+  std::vector<int> ranks;
+  for (int other = 0; other < size(); ++other) {
+    if (AtFirstOfDpPp(other) == first) ranks.push_back(other);
+  }
+  return ranks;
 }
+
+int Mesh::AtFirstOfDpPp(int rank) const {
+  return RankWith(RankWith(rank, kDpAxis, 0), kPpAxis, 0);
+}
+
+bool Mesh::IsFirstCopy(int rank) const { return AtFirstOfDpPp(rank) == 0; }
 
 std::string Mesh::ToString() const {
   std::vector<std::string> words;

@@ -9,6 +9,7 @@
 //   const Mesh cube = Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}}).value();
 //   cube.Group(5, "pp");                    // {1, 5}
 //   cube.RankAt({/*tp=*/1, /*dp=*/0, /*pp=*/1});  // 5
+//   cube.Group(5, GroupId::kDpPp);          // {1, 3, 5, 7}: the same tp
 //   cube.SizeOf("ep");                      // 1: an axis that is not there
 //
 // An axis is named by text or by number. tp, dp and pp have the numbers of
@@ -113,10 +114,15 @@ class Mesh {
   // have the axis.
   std::vector<int> Group(int rank, int axis) const;
   std::vector<int> Group(int rank, absl::string_view axis) const;
-  // Returns the ranks of a collective: all for kWorld, else those along its
-  // axis.
+  // Returns the ranks of a collective: for kDpPp those that differ from `rank`
+  // along dp and pp alone, ascending; else those along its axis.
   std::vector<int> Group(int rank, GroupId group) const;
   std::vector<int> DpGroup(int rank) const { return Group(rank, kDpAxis); }
+
+  // Whether the coordinates of `rank` along all axes but dp and pp are 0. The
+  // ranks for which it holds have the samples and parameters of a job once;
+  // those along other axes have the same ones.
+  bool IsFirstCopy(int rank) const;
 
   bool IsFirstStage(int rank) const { return CoordOf(rank, kPpAxis) == 0; }
   bool IsLastStage(int rank) const {
@@ -140,6 +146,9 @@ class Mesh {
   };
 
   explicit Mesh(std::vector<Axis> axes);
+
+  // Returns the rank with the coordinates of `rank`, except 0 along dp and pp.
+  int AtFirstOfDpPp(int rank) const;
 
   std::vector<Axis> axes_;
   std::vector<Stride> strides_;  // indexed by axis number

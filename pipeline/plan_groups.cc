@@ -11,14 +11,46 @@
 namespace troupe::pipeline {
 namespace {
 
+// Returns " at tp=1 ep=0": the coordinates of `rank` along the axes besides dp
+// and pp that have more than one rank; "" if there are none.
+std::string PlaceOfCopy(const Mesh& mesh, int rank) {
+  std::string text;
+  for (const Axis& axis : mesh.axes()) {
+    const int number = mesh.AxisNumber(axis.name);
+    if (axis.size == 1 || number == kDpAxis || number == kPpAxis) continue;
+    absl::StrAppend(&text, text.empty() ? " at " : " ", axis.name, "=",
+                    mesh.CoordOf(rank, number));
+  }
+  return text;
+}
+
+// Adds the groups of losses and norms: one for each copy of the job that the
+// axes besides dp and pp make.
+void AddDpPp(const Plan& plan, std::vector<PlanGroup>& groups) {
+  const Mesh& mesh = plan.mesh;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    if (mesh.CoordOf(rank, kDpAxis) != 0) continue;
+    if (mesh.CoordOf(rank, kPpAxis) != 0) continue;
+    PlanGroup group;
+    group.id = GroupId::kDpPp;
+    group.name = absl::StrCat("all ranks", PlaceOfCopy(mesh, rank));
+    group.ranks = mesh.Group(rank, GroupId::kDpPp);
+    groups.push_back(group);
+  }
+}
+
 void AddReplicas(const Plan& plan, std::vector<PlanGroup>& groups) {
   const Mesh& mesh = plan.mesh;
-  for (int pp = 0; pp < mesh.pp(); ++pp) {
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    if (mesh.CoordOf(rank, kDpAxis) != 0) continue;
+    const std::string stage =
+        mesh.pp() == 1
+            ? ""
+            : absl::StrCat(" of stage ", mesh.CoordOf(rank, kPpAxis));
     PlanGroup group;
     group.id = GroupId::kDp;
-    group.name =
-        mesh.pp() == 1 ? "replicas" : absl::StrCat("replicas of stage ", pp);
-    group.ranks = mesh.DpGroup(mesh.RankOf({/*dp=*/0, pp}));
+    group.name = absl::StrCat("replicas", stage, PlaceOfCopy(mesh, rank));
+    group.ranks = mesh.DpGroup(rank);
     groups.push_back(group);
   }
 }
@@ -76,10 +108,8 @@ std::string PlanGroup::ToString() const {
 }
 
 std::vector<PlanGroup> GroupsOf(const Plan& plan) {
-  PlanGroup world;
-  world.name = "all ranks";
-  world.ranks = plan.mesh.Group(/*rank=*/0, GroupId::kWorld);
-  std::vector<PlanGroup> groups = {world};
+  std::vector<PlanGroup> groups;
+  AddDpPp(plan, groups);
   AddReplicas(plan, groups);
   AddLayers(plan, groups);
   AddTies(plan, groups);

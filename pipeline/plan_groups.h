@@ -27,7 +27,7 @@
 namespace troupe::pipeline {
 
 struct PlanGroup {
-  GroupId id = GroupId::kWorld;
+  GroupId id = GroupId::kDpPp;
   // Axis along which layers communicate in it (StagePlan::layer_axes), or
   // replicas share buffers (StagePlan::shares_buffers). Empty: it belongs to
   // the collectives of tables, whose rows name `id`
@@ -41,10 +41,11 @@ struct PlanGroup {
   std::string ToString() const;
 };
 
-// Returns the group of all ranks; one for the replicas of each stage; those of
-// layers, along each axis that they use and that has more than one rank, and
-// along dp if replicas share buffers; and one for each tie between ranks, in
-// each replica.
+// Returns the groups of losses and norms: one of all ranks, or one at each
+// place along the axes besides dp and pp; one for the replicas of each stage at
+// each of these places; those of layers, along each axis that they use and that
+// has more than one rank, and along dp if replicas share buffers; and one for
+// each tie between ranks, in each replica.
 std::vector<PlanGroup> GroupsOf(const Plan& plan);
 
 }  // namespace troupe::pipeline

@@ -31,7 +31,7 @@ RankDevice::RankDevice(const Options& options,
 }
 
 nn::Queue RankDevice::update_queue() const {
-  return has_queues() && options_.groups->SizeOf(GroupId::kWorld) > 1
+  return has_queues() && options_.groups->SizeOf(GroupId::kDpPp) > 1
              ? nn::CommQueue(0)
              : nn::Queue::kCompute;
 }
@@ -58,7 +58,7 @@ void RankDevice::JoinGroups() {
   if (QueueWork* const work = AddWork(0)) {
     for (const RankGroup& group : groups.of_table()) {
       const bool on_device = group.comm->UseDevice(work);
-      if (group.plan.id == GroupId::kWorld) reduces_on_device_ = on_device;
+      if (group.plan.id == GroupId::kDpPp) reduces_on_device_ = on_device;
     }
   }
   int axis = 0;

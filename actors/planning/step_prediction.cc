@@ -70,7 +70,8 @@ double SecondsOfCores(const JobSpec& spec, const StepPrediction& step) {
   const double ranks = step.plan.mesh.size();
   const double cores =
       static_cast<double>(base::AvailableCores()) / spec.plan.threads_per_rank;
-  return cores < ranks ? step.work * step.plan.mesh.dp() / cores : 0;
+  // The ranks of a pipeline share a replica's work; each copy of it does all.
+  return cores < ranks ? step.work * (ranks / step.plan.mesh.pp()) / cores : 0;
 }
 
 }  // namespace

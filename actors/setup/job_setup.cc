@@ -151,15 +151,6 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
                      " is for an optimizer that skips steps; set ",
                      base::FieldName<&Options::skip_nonfinite>(), " = true"));
   }
-  if (optimizer->NeedsAllBuckets() &&
-      options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
-    return absl::UnimplementedError(absl::StrCat(
-        "an optimizer that looks at all gradients takes a mesh of dp "
-        "and pp alone, not ",
-        options.mesh.ToString(),
-        ": along another axis, gradients may be parts or copies; "
-        "take another optimizer, or leave that axis out"));
-  }
   TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
@@ -322,7 +313,9 @@ absl::Status CheckFolder(const ProcessContext& process, const std::string& mark,
   if (status.ok()) return status;
   const ProcessLinks& links = process.links;
   for (int rank = links.first_rank(); rank < links.end_rank(); ++rank) {
-    if (process.plan->mesh.CoordsOf(rank).dp == 0) return status;
+    const pipeline::Mesh& mesh = process.plan->mesh;
+    const int pp = mesh.CoordsOf(rank).pp;
+    if (rank == mesh.RankOf({/*dp=*/0, pp})) return status;
   }
   if (warn) {
     warn(absl::StrCat(status.message(),

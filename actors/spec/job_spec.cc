@@ -64,21 +64,6 @@ absl::Status CheckLossScale(const JobSpec& spec) {
                    base::FieldName<&JobSpec::loss_scale>(), " = ", scale));
 }
 
-// Refuses axes other than dp (divides batches) and pp (divides the model),
-// which a plan may have, but no job yet.
-absl::Status CheckAxes(const pipeline::Mesh& mesh) {
-  for (const pipeline::Axis& axis : mesh.axes()) {
-    if (axis.size == 1 || axis.name == "dp" || axis.name == "pp") continue;
-    const std::string field = pipeline::AxisFieldName(axis.name);
-    return base::WithFields(
-        absl::InvalidArgumentError(absl::StrCat(
-            field, " = ", axis.size,
-            ": a job has ranks along dp and pp alone so far; must be 1")),
-        {field});
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckHook(const JobSpec& spec) {
   const std::string name = base::FieldName<&JobSpec::hook>();
   const CommunicationHook& hook = spec.hook;
@@ -167,7 +152,6 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   }
   const pipeline::Mesh& mesh = spec.plan.mesh;
   TROUPE_RETURN_IF_ERROR(pipeline::WithAxisFields(mesh.Check(), mesh));
-  TROUPE_RETURN_IF_ERROR(CheckAxes(mesh));
   if (mesh.size() <= comm::kLocalGroupSizeMax) return absl::OkStatus();
   return pipeline::WithAxisFields(
       absl::InvalidArgumentError(

@@ -16,19 +16,22 @@ LoadWindow::Options WindowOptions(const JobSpec& spec) {
 EvaluationRun::EvaluationRun(std::int64_t step, const RankContext& context)
     : context_(context),
       step_(step),
+      adds_(context.plan == nullptr ||
+            context.plan->mesh.IsFirstCopy(context.rank)),
       window_(WindowOptions(*context.spec)),
       targets_(context.spec->count_targets == nullptr ? -1 : 0) {}
 
 void EvaluationRun::CountTargets(const Loaded& loaded) {
-  // All ranks of a replica load the same batches.
+  // All ranks of a replica load the same batches, as do its copies.
   const auto& count = context_.spec->count_targets;
-  if (count == nullptr || context_.coords.pp != 0) return;
+  if (count == nullptr || context_.coords.pp != 0 || !adds_) return;
   for (const StepBatches& step : loaded.steps) {
     for (const data::Batch& batch : step) targets_ += count(batch.targets);
   }
 }
 
 void EvaluationRun::AddLosses(const StepsDone& done) {
+  if (!adds_) return;
   for (const LossBits& loss : done.losses) {
     sum_ += FromBits(loss.sum);
     count_ += FromBits(loss.count);

@@ -46,6 +46,9 @@ class EvaluationRun {
  private:
   const RankContext& context_;
   const std::int64_t step_;
+  // False on a rank that evaluates the same batches as another: its losses and
+  // targets count as 0.
+  const bool adds_;
   LoadWindow window_;
   double sum_ = 0, count_ = 0, correct_ = 0;
   std::int64_t targets_;  // Evaluated::targets so far

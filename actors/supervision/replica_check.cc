@@ -60,6 +60,16 @@ std::uint64_t MostCommon(const std::vector<std::vector<std::uint64_t>>& hashes,
   return best;
 }
 
+// Returns the ranks at a place along pp: replicas, and the copies of each along
+// further axes.
+std::vector<int> RanksOfStage(const pipeline::Mesh& mesh, int pp) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    if (mesh.CoordOf(rank, pipeline::kPpAxis) == pp) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 absl::Status Differ(const pipeline::Plan& plan, std::int64_t step,
                     const std::vector<std::vector<std::uint64_t>>& hashes,
                     const std::vector<int>& ranks, std::size_t bucket) {
@@ -85,9 +95,9 @@ absl::Status Differ(const pipeline::Plan& plan, std::int64_t step,
 absl::Status CheckReplicas(
     const pipeline::Plan& plan, std::int64_t step,
     const std::vector<std::vector<std::uint64_t>>& hashes) {
-  for (int first = 0; first < plan.mesh.size(); ++first) {
-    const std::vector<int> ranks = plan.mesh.DpGroup(first);
-    if (ranks[0] != first) continue;
+  for (int pp = 0; pp < plan.mesh.pp(); ++pp) {
+    const std::vector<int> ranks = RanksOfStage(plan.mesh, pp);
+    const int first = ranks[0];
     for (const int rank : ranks) {
       if (hashes[rank].size() == hashes[first].size()) continue;
       return absl::InternalError(absl::StrCat(

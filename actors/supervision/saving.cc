@@ -48,7 +48,7 @@ void Saving::Begin(std::int64_t step) {
 
 bool Saving::Compares() const {
   return process_->spec->checkpoint.compare_replicas &&
-         process_->plan->mesh.dp() > 1;
+         process_->plan->mesh.size() > process_->plan->mesh.pp();
 }
 
 bool Saving::IsHolder(int rank) const {

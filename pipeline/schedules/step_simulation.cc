@@ -263,7 +263,7 @@ class Simulator {
     const Action& action = ActionOf(r, id);
     const ActionRule& rule = RuleOf(action.kind);
     if (rule.role == ActionRole::kCollective &&
-        GroupOf(action) == GroupId::kWorld) {
+        GroupOf(action) == GroupId::kDpPp) {
       // It ends when all ranks have started it.
       rank.started |= BitOf(action.kind);
       return absl::OkStatus();

@@ -174,7 +174,7 @@ using Role = ActionRole;
 using Scope = ActionScope;
 using Tables = InTables;
 constexpr std::nullopt_t kNone = std::nullopt;
-constexpr auto kWorldGroup = Always<GroupId::kWorld>;
+constexpr auto kDpPpGroup = Always<GroupId::kDpPp>;
 constexpr auto kDpGroup = Always<GroupId::kDp>;
 constexpr auto kTieGroup = Always<GroupId::kTied>;
 
@@ -211,11 +211,11 @@ constexpr ActionRule kRules[kActionKinds] = {
      Role::kSend, Scope::kMicroBatch, Tables::kAll, kNoTrait, nullptr,
      kNone, NeedsOfSendGradient, kOfGradientTransfer},
     {Kind::kReduceLoss, "LR", "all-reduce of the loss", "loss",
-     Role::kCollective, Scope::kStep, Tables::kTraining, kNoTrait, kWorldGroup,
+     Role::kCollective, Scope::kStep, Tables::kTraining, kNoTrait, kDpPpGroup,
      SignalKind::kLossReduced, NeedsOfLoss, {}},
     {Kind::kReduceFindings, "NR", "all-reduce of the gradients' norm",
      "norms of gradients",
-     Role::kCollective, Scope::kStep, Tables::kTraining, kNoTrait, kWorldGroup,
+     Role::kCollective, Scope::kStep, Tables::kTraining, kNoTrait, kDpPpGroup,
      kNone, NeedsOfFindings, {}},
     {Kind::kReduceTied, "TR", "all-reduce over stages of bucket", "tied bucket",
      Role::kCollective, Scope::kBucket, Tables::kTraining,

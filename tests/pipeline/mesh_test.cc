@@ -72,6 +72,7 @@ TEST(MeshTest, TheExampleOfTheHeader) {
   const Mesh cube = Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}}).value();
   EXPECT_EQ(cube.Group(5, "pp"), (std::vector<int>{1, 5}));
   EXPECT_EQ(cube.RankAt({/*tp=*/1, /*dp=*/0, /*pp=*/1}), 5);
+  EXPECT_EQ(cube.Group(5, GroupId::kDpPp), (std::vector<int>{1, 3, 5, 7}));
   EXPECT_EQ(cube.SizeOf("ep"), 1);
 }
 
@@ -118,8 +119,11 @@ TEST(MeshTest, EveryRankStandsAtItsCoordinateInEachGroup) {
       for (int other : group) EXPECT_EQ(mesh.Group(other, axis), group);
       EXPECT_EQ(mesh.Group(rank, GroupAlong(axis)), group);
     }
-    EXPECT_EQ(mesh.Group(rank, GroupId::kWorld).size(), 24u);
-    EXPECT_EQ(mesh.Group(rank, GroupId::kWorld)[rank], rank);
+    // The same tp: every second rank.
+    const std::vector<int> same_tp = mesh.Group(rank, GroupId::kDpPp);
+    ASSERT_EQ(same_tp.size(), 12u);
+    for (int i = 0; i < 12; ++i) EXPECT_EQ(same_tp[i], 2 * i + rank % 2);
+    EXPECT_EQ(mesh.IsFirstCopy(rank), rank % 2 == 0);
   }
 }
 

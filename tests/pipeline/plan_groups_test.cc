@@ -64,6 +64,27 @@ TEST(PlanGroupsTest, AllKindsInTheirOrder) {
             "-2 stages that share shared: 1 5\n");
 }
 
+TEST(PlanGroupsTest, EachPlaceAlongAnotherAxisHasItsOwn) {
+  const Mesh mesh = *Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}, {"ep", 1}});
+  Plan plan = TiedPlan(mesh, {{0, 0}, {1, 0}});
+  plan.stages[0].layer_axes = {"tp"};
+  EXPECT_EQ(TextOf(GroupsOf(plan)),
+            "-1 all ranks at tp=0: 0 2 4 6\n"
+            "-1 all ranks at tp=1: 1 3 5 7\n"
+            "1 replicas of stage 0 at tp=0: 0 2\n"
+            "1 replicas of stage 0 at tp=1: 1 3\n"
+            "1 replicas of stage 1 at tp=0: 4 6\n"
+            "1 replicas of stage 1 at tp=1: 5 7\n"
+            "0 (layers) layers along tp: 0 1\n"
+            "0 (layers) layers along tp: 2 3\n"
+            "0 (layers) layers along tp: 4 5\n"
+            "0 (layers) layers along tp: 6 7\n"
+            "-2 stages that share shared: 0 4\n"
+            "-2 stages that share shared: 1 5\n"
+            "-2 stages that share shared: 2 6\n"
+            "-2 stages that share shared: 3 7\n");
+}
+
 TEST(PlanGroupsTest, ATieWithinARankNeedsNone) {
   const Plan plan =
       TiedPlan(Mesh(/*dp=*/1, /*pp=*/2), {{0, 0}, {1, 0}, {1, 1}, {0, 1}});
@@ -74,14 +95,15 @@ TEST(PlanGroupsTest, ATieWithinARankNeedsNone) {
 }
 
 TEST(PlanGroupsTest, ARankIsInOneGroupOfATablesId) {
-  const Plan plan = TiedPlan(Mesh(/*dp=*/2, /*pp=*/2), {{0, 0}, {1, 0}});
+  const Plan plan = TiedPlan(*Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}}),
+                             {{0, 0}, {1, 0}});
   std::set<std::pair<GroupId, int>> seen;
   for (const PlanGroup& group : GroupsOf(plan)) {
     for (const int rank : group.ranks) {
       EXPECT_TRUE(seen.insert({group.id, rank}).second) << group.ToString();
     }
   }
-  EXPECT_EQ(seen.size(), 3u * 4) << "all ranks, replicas and the tie";
+  EXPECT_EQ(seen.size(), 3u * 8) << "all ranks, replicas and the tie";
 }
 
 TEST(PlanGroupsTest, ReplicasThatShareBuffersHaveOne) {

@@ -126,7 +126,7 @@ TEST(TableCursorTest, CollectivesOfOtherGroupsDoNotWait) {
 
 TEST(TableCursorTest, CollectivesNameTheirGroup) {
   const auto group_of = [](ActionKind kind) { return GroupOf({kind, 0, {}}); };
-  EXPECT_EQ(group_of(ActionKind::kReduceLoss), GroupId::kWorld);
+  EXPECT_EQ(group_of(ActionKind::kReduceLoss), GroupId::kDpPp);
   EXPECT_EQ(group_of(ActionKind::kReduceBucket), GroupId::kDp);
   EXPECT_EQ(group_of(ActionKind::kReduceUpdateBucket), GroupId::kDp);
   EXPECT_DEATH(group_of(ActionKind::kForward), "only a collective has a group");

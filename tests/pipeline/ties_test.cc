@@ -216,7 +216,7 @@ TEST(TiesTest, GroupsHaveNumbersOfTheirOwn) {
     EXPECT_TRUE(IsTied(TiedGroup(tie)));
     EXPECT_EQ(TieOf(TiedGroup(tie)), tie);
   }
-  for (const GroupId group : {GroupId::kWorld, GroupId::kTp, GroupId::kPp}) {
+  for (const GroupId group : {GroupId::kDpPp, GroupId::kTp, GroupId::kPp}) {
     EXPECT_FALSE(IsTied(group));
   }
 }

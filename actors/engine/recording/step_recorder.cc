@@ -36,7 +36,7 @@ bool RecordsSteps(const EngineParts& parts, const Dispatcher& dispatcher) {
   // where each rank decides for itself, is ruled out.
   const bool by_nccl = parts.device.reduces_on_device() &&
                        setup.plan->reduction_order == pipeline::kAnyReduction;
-  const bool has_peers = setup.groups->Of(pipeline::GroupId::kWorld).size() > 1;
+  const bool has_peers = setup.groups->Of(pipeline::GroupId::kDpPp).size() > 1;
   if (has_peers && !(by_nccl && wanted == "on")) return false;
   return dispatcher.recordable() && parts.device.axes().empty() &&
          !parts.overlaps_steps;

@@ -69,7 +69,7 @@ class Rank : private StepRunner::Host, private StrandWait {
     world_ = world.get();
     dp_ = dp.get();
     using pipeline::GroupId;
-    groups_.Add({GroupId::kWorld, /*layer_axis=*/"", "all ranks", {0, 1}},
+    groups_.Add({GroupId::kDpPp, /*layer_axis=*/"", "all ranks", {0, 1}},
                 std::move(world));
     groups_.Add({GroupId::kDp, /*layer_axis=*/"", "replicas", {0, 1}},
                 std::move(dp));

@@ -24,7 +24,7 @@ class LaunchLog : public Reducer::Launcher {
   void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective, const comm::Event&) override {
     absl::StrAppend(&text, text.empty() ? "" : "; ", action,
-                    group == GroupId::kWorld ? " world " : " dp ",
+                    group == GroupId::kDpPp ? " world " : " dp ",
                     collective.ToString());
   }
   std::string text;
@@ -81,7 +81,7 @@ TEST_F(ReducerTest, LaunchesIntoTheGroupAndCounts) {
   const comm::Collective sum = comm::AllReduce(comm::ReduceOp::kSum, Filled(1));
   EXPECT_EQ(reducer.Start(3, GroupId::kDp, sum, comm::Event()),
             absl::StatusOr<bool>(false));
-  EXPECT_EQ(reducer.Start(1, GroupId::kWorld, sum, comm::Event()),
+  EXPECT_EQ(reducer.Start(1, GroupId::kDpPp, sum, comm::Event()),
             absl::StatusOr<bool>(false));
   EXPECT_EQ(launched_.text,
             "3 dp all_reduce(sum, f32 x 4); 1 world all_reduce(sum, f32 x 4)");
@@ -99,7 +99,7 @@ TEST_F(ReducerTest, InlineReducesBesideItsPeer) {
       LaunchLog launched;
       Reducer reducer({&groups[rank], /*run_inline=*/true}, &launched, &wait_);
       for (int round = 0; round < 100; ++round) {
-        const GroupId group = round % 2 == 0 ? GroupId::kDp : GroupId::kWorld;
+        const GroupId group = round % 2 == 0 ? GroupId::kDp : GroupId::kDpPp;
         ASSERT_EQ(
             reducer.Start(round, group,
                           comm::AllReduce(comm::ReduceOp::kMax, values[rank]),

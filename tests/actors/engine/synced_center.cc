@@ -13,7 +13,7 @@ namespace {
 using nn::Tensor;
 
 // Sets to = from minus the mean of each column over the rows of all ranks.
-absl::Status Center(nn::Collectives* dp, nn::Allocator& allocator,
+absl::Status Center(nn::Collectives* peers, nn::Allocator& allocator,
                     const Tensor& from, const Tensor& to) {
   const std::int64_t rows = from.dim(0), columns = from.dim(1);
   // Holds the sums of the columns, then the number of rows.
@@ -25,8 +25,8 @@ absl::Status Center(nn::Collectives* dp, nn::Allocator& allocator,
     }
   }
   sum[columns] = static_cast<double>(rows);
-  if (dp != nullptr) {
-    TROUPE_RETURN_IF_ERROR(dp->AllReduce(nn::ReduceOp::kSum, sums));
+  if (peers != nullptr) {
+    TROUPE_RETURN_IF_ERROR(peers->AllReduce(nn::ReduceOp::kSum, sums));
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) {
@@ -39,8 +39,9 @@ absl::Status Center(nn::Collectives* dp, nn::Allocator& allocator,
 
 class CenterNode final : public nn::Node {
  public:
-  CenterNode(nn::Collectives* dp, std::function<absl::Status()> before_reduce)
-      : dp_(dp), before_reduce_(std::move(before_reduce)) {}
+  CenterNode(nn::Collectives* peers,
+             std::function<absl::Status()> before_reduce)
+      : peers_(peers), before_reduce_(std::move(before_reduce)) {}
   const char* name() const override { return "center"; }
 
   absl::Status BackwardInputs(nn::Kernels& kernels, const Tensor& dy,
@@ -48,11 +49,11 @@ class CenterNode final : public nn::Node {
                               absl::Span<Tensor> dx) override {
     if (before_reduce_) TROUPE_RETURN_IF_ERROR(before_reduce_());
     dx[0] = Tensor::Empty(dy.shape(), dy.dtype(), kernels.allocator());
-    return Center(dp_, kernels.allocator(), dy, dx[0]);
+    return Center(peers_, kernels.allocator(), dy, dx[0]);
   }
 
  private:
-  nn::Collectives* const dp_;
+  nn::Collectives* const peers_;
   const std::function<absl::Status()> before_reduce_;
 };
 
@@ -60,15 +61,15 @@ class CenterNode final : public nn::Node {
 
 Tensor SyncedCenter::Forward(nn::Context& ctx, const Tensor& x) {
   if (!ctx.ok()) return Tensor();
-  nn::Collectives* const dp = ctx.collectives("dp");
+  nn::Collectives* const peers = ctx.collectives(axis_);
   Tensor y = ctx.Empty("synced_center", x.shape(), x.dtype());
   ctx.Note("center", y, 2.0 * y.numel());
   if (ctx.shape_only()) return y;
   absl::Status status;
   if (before_reduce_) status = before_reduce_();
-  if (status.ok()) status = Center(dp, ctx.kernels().allocator(), x, y);
+  if (status.ok()) status = Center(peers, ctx.kernels().allocator(), x, y);
   return nn::ops::Finish(ctx, status, {x}, /*num_weights=*/0, y, [&] {
-    return std::make_unique<CenterNode>(dp, before_reduce_);
+    return std::make_unique<CenterNode>(peers, before_reduce_);
   });
 }
 

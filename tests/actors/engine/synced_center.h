@@ -1,5 +1,5 @@
 // A minimal synchronised norm: subtracts from each feature its mean over all
-// samples of all ranks along dp, and likewise the mean of the gradient. It
+// samples of all ranks along an axis, and likewise the mean of the gradient. It
 // all-reduces in forward and in backward.
 //
 //   model->Append<SyncedCenter>();          // [B, D] f64 -> [B, D]
@@ -9,6 +9,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "nn/modules/module.h"
 
@@ -17,13 +19,15 @@ namespace troupe::actors {
 class SyncedCenter : public nn::Module {
  public:
   // `before_reduce`, if set, is called by each forward and backward.
-  explicit SyncedCenter(std::function<absl::Status()> before_reduce = nullptr)
-      : before_reduce_(std::move(before_reduce)) {}
+  explicit SyncedCenter(std::function<absl::Status()> before_reduce = nullptr,
+                        std::string axis = "dp")
+      : before_reduce_(std::move(before_reduce)), axis_(std::move(axis)) {}
 
   nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override;
 
  private:
   const std::function<absl::Status()> before_reduce_;
+  const std::string axis_;
 };
 
 }  // namespace troupe::actors

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <tuple>
 
 #include "absl/strings/match.h"
 #include "actors/job.h"
@@ -28,16 +30,17 @@ constexpr std::int64_t kSteps = 2;
 // Returns a job with linear, center, ReLU, linear, center and linear; one
 // micro-batch per rank.
 JobSpec CenteredJob(int ranks,
-                    std::function<absl::Status()> before_reduce = nullptr) {
+                    std::function<absl::Status()> before_reduce = nullptr,
+                    const std::string& axis = "dp") {
   JobSpec spec = SmallJob({ranks, Numbers::kExact, kSteps});
-  spec.model = [before_reduce] {
+  spec.model = [before_reduce, axis] {
     const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
     auto model = std::make_unique<nn::Sequential>();
     model->Append<nn::Linear>(4, 6, f64);
-    model->Append<SyncedCenter>(before_reduce);
+    model->Append<SyncedCenter>(before_reduce, axis);
     model->Append<nn::ReLU>();
     model->Append<nn::Linear>(6, 6, f64);
-    model->Append<SyncedCenter>(before_reduce);
+    model->Append<SyncedCenter>(before_reduce, axis);
     model->Append<nn::Linear>(6, 2, f64);
     return model;
   };
@@ -86,6 +89,44 @@ TEST(LayerCollectivesTest, StagesKeepTheOrderOfTheirReplicas) {
   const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   ASSERT_TRUE(expected.result.ok()) << expected.result.status();
   ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/200, expected), "");
+}
+
+// Returns the job on a mesh whose ranks along tp are copies: their layers
+// average over copies of the same samples.
+JobSpec CopiedJob(int tp, int dp, int pp) {
+  JobSpec spec = CenteredJob(dp, /*before_reduce=*/nullptr, "tp");
+  spec.plan.mesh =
+      *pipeline::Mesh::Create({{"tp", tp}, {"dp", dp}, {"pp", pp}});
+  if (pp == 2) spec.plan.cuts = {3};
+  spec.plan.micro_batch_size = 3;
+  spec.test = spec.train;
+  spec.eval_every = 1;
+  return spec;
+}
+
+// Losses, parameters and evaluations of ranks along tp count once, in the
+// middle of a layer, too.
+TEST(LayerCollectivesTest, CopiesAlongAnAxisChangeNoBits) {
+  for (const auto& [tp, dp, pp] :
+       {std::tuple(2, 1, 1), std::tuple(2, 2, 1), std::tuple(2, 1, 2),
+        std::tuple(2, 2, 2), std::tuple(4, 2, 1)}) {
+    const SimulatedRun expected = Simulate(CopiedJob(1, dp, pp), /*seed=*/0);
+    ASSERT_TRUE(expected.result.ok()) << expected.result.status();
+    ASSERT_EQ(expected.reports.evaluations.size(),
+              static_cast<std::size_t>(kSteps));
+    const JobSpec spec = CopiedJob(tp, dp, pp);
+    for (std::uint64_t seed : Seeds(50)) {
+      const SimulatedRun run = Simulate(spec, seed);
+      ASSERT_EQ(Difference(run, expected), "")
+          << spec.plan.mesh.ToString() << ": " << ReplayCommand(seed);
+      ASSERT_EQ(run.reports.evaluations.size(),
+                expected.reports.evaluations.size());
+      for (const EvaluationReport& evaluation : run.reports.evaluations) {
+        ASSERT_EQ(evaluation.count, expected.reports.evaluations[0].count)
+            << spec.plan.mesh.ToString();
+      }
+    }
+  }
 }
 
 // One rank dies while its peers wait for it in the middle of a forward.

@@ -86,6 +86,47 @@ TEST(OptimizerJobTest, TheNormOfGradientsIsThatOfAllStages) {
   EXPECT_EQ(NormsOf(reports), std::vector<double>(6, 0.0)) << "nobody asked";
 }
 
+// A rank along another axis than dp and pp has a copy of a replica: it counts
+// neither in the divisor of the gradients nor in their norm. SGD would show a
+// factor in either, which Adam hides.
+TEST(OptimizerJobTest, CopiesAlongAnAxisCountOnce) {
+  for (const auto& [dp, pp] :
+       {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2), std::pair(2, 2)}) {
+    for (const std::int64_t inline_bytes : {0, 1 << 30}) {
+      JobSpec spec = JobOn(dp, pp, /*steps=*/3);
+      spec.optimizer = ClippedSgd(0.05);
+      spec.plan.inline_bytes = inline_bytes;
+      const Reports alone = ReportsOf(spec);
+      for (const char* axis : {"tp", "ep"}) {
+        const pipeline::Axis copies = {axis, 2};
+        spec.plan.mesh =
+            *pipeline::Mesh::Create({copies, {"dp", dp}, {"pp", pp}});
+        const Reports copied = ReportsOf(spec);
+        const std::string mesh = spec.plan.mesh.ToString();
+        EXPECT_EQ(copied.losses(), alone.losses()) << mesh;
+        EXPECT_EQ(NormsOf(copied), NormsOf(alone)) << mesh;
+      }
+    }
+  }
+}
+
+// A job with copies along an axis saves each parameter once, and goes on
+// without the axis.
+TEST(OptimizerJobTest, CopiesAlongAnAxisResumeWithoutIt) {
+  JobSpec spec = JobOn(/*dp=*/2, /*pp=*/1, /*steps=*/4);
+  spec.optimizer = ClippedSgd(0.05);
+  const std::vector<double> whole = ReportsOf(spec).losses();
+  spec.checkpoint.dir = FreshFolder("copies");
+  spec.checkpoint.resume = true;
+  spec.steps = 2;
+  spec.plan.mesh = *pipeline::Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 1}});
+  ReportsOf(spec);
+  spec.steps = 4;
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
+  EXPECT_EQ(ReportsOf(spec).losses(),
+            std::vector<double>(whole.begin() + 2, whole.end()));
+}
+
 TEST(OptimizerJobTest, StagesSkipAStepTogether) {
   JobSpec spec = JobOn(/*dp=*/2, /*pp=*/2, /*steps=*/3);
   spec.loss_scale = 0x1p127;

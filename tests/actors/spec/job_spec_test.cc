@@ -60,23 +60,6 @@ TEST(JobSpecTest, BadFieldsAreNamed) {
   }
 }
 
-TEST(JobSpecTest, AxesWithoutRanksAreNamed) {
-  JobSpec spec = TinyCnnJob(2, 10);
-  spec.plan.mesh =
-      *pipeline::Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 1}, {"ep", 1}});
-  const absl::Status status = CheckNumbers(spec);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(),
-            "PlanOptions.mesh.tp = 2: a job has ranks along dp and pp alone so "
-            "far; must be 1");
-  EXPECT_EQ(base::FieldsOf(status),
-            std::vector<std::string>{"PlanOptions.mesh.tp"});
-  EXPECT_EQ(RunJob(spec).status().message(), status.message());
-  spec.plan.mesh =
-      *pipeline::Mesh::Create({{"tp", 1}, {"dp", 2}, {"pp", 1}, {"ep", 1}});
-  EXPECT_TRUE(CheckNumbers(spec).ok());
-}
-
 TEST(JobSpecTest, AnInfiniteTimeOutRuns) {
   JobSpec spec = TinyCnnJob(2, 5);
   spec.timeout = absl::InfiniteDuration();

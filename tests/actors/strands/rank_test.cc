@@ -278,7 +278,7 @@ TEST_F(RankTest, AStrandThatEndsWithoutAWordIsNamed) {
   EXPECT_NE(told.find("compute of generation 1: "), std::string::npos) << told;
   // The rank's group is aborted, so that its peers notice.
   EXPECT_FALSE(process_->ranks[0]
-                   ->groups.Of(pipeline::GroupId::kWorld)
+                   ->groups.Of(pipeline::GroupId::kDpPp)
                    .Start(comm::Barrier(), comm::Event())
                    .ok());
 }

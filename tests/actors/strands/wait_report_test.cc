@@ -50,7 +50,7 @@ TEST(WaitReportTest, ACollectiveIsABucketOfAStep) {
   }
   while (!done.back().ready()) peer.groups.Of(GroupId::kDp).Progress();
   const Event next = *mine.groups.Of(GroupId::kDp).Start(Barrier(), Event());
-  const Event loss = *mine.groups.Of(GroupId::kWorld).Start(Barrier(), Event());
+  const Event loss = *mine.groups.Of(GroupId::kDpPp).Start(Barrier(), Event());
   const RankWaits report = ReportOf(mine);
   EXPECT_EQ(report.rank, 2);
   EXPECT_FALSE(report.busy);

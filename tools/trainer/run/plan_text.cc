@@ -173,10 +173,12 @@ double MachineBytes() {
 std::string Misfits(const TrainerConfig& config, const StepPrediction& step) {
   std::string text;
   const auto limit = static_cast<double>(config.pipeline.memory_limit);
+  // Number of ranks with the same stages.
+  const int copies = step.plan.mesh.size() / step.plan.mesh.pp();
   double all = 0;
   for (std::size_t pp = 0; pp < step.memory.size(); ++pp) {
     const double bytes = step.memory[pp].total();
-    all += bytes * step.plan.mesh.dp();
+    all += bytes * copies;
     if (limit == 0 || bytes <= limit) continue;
     absl::StrAppend(&text, "does not fit: rank ", pp, " of the pipeline needs ",
                     Bytes(bytes), ", ", Bytes(bytes - limit),
