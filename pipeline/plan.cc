@@ -88,6 +88,23 @@ absl::Status CheckReductionOrder(const PlanOptions& options) {
                    "\", \"", kTreeReduction, "\" or \"", kAnyReduction, "\""));
 }
 
+absl::Status CheckZero(const PlanOptions& options) {
+  const std::string name = base::FieldName<&PlanOptions::zero_stage>();
+  if (options.zero_stage < 0 || options.zero_stage > kZeroStageMax) {
+    return base::FieldError<&PlanOptions::zero_stage>(absl::StrCat(
+        name, " = ", options.zero_stage, ": must be from 0 to ", kZeroStageMax,
+        "; stages 2 and 3, which divide gradients and parameters too, do not "
+        "exist yet"));
+  }
+  if (options.owners() == 1 || options.hook.empty()) return absl::OkStatus();
+  return base::FieldError<&PlanOptions::zero_stage, &PlanOptions::hook>(
+      absl::StrCat(name, " = ", options.zero_stage,
+                   " reduces a slice of each bucket on each rank, and the hook "
+                   "\"",
+                   options.hook,
+                   "\" reduces whole buckets; leave one of them out"));
+}
+
 absl::Status CheckSizes(const PlanOptions& options) {
   const Mesh& mesh = options.mesh;
   TROUPE_RETURN_IF_ERROR(WithAxisFields(mesh.Check(), mesh));
@@ -95,6 +112,7 @@ absl::Status CheckSizes(const PlanOptions& options) {
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::global_batch_size>(1, options));
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::micro_batch_size>(0, options));
   TROUPE_RETURN_IF_ERROR(CheckReductionOrder(options));
+  TROUPE_RETURN_IF_ERROR(CheckZero(options));
   return CheckBatches(options);
 }
 
@@ -189,10 +207,12 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   // Only replicas of a whole model reduce inline: a strand that waits for the
   // loss of a later stage could not send that stage its activations.
   rank.reduce_inline = plan.stages.size() == 1 && bytes <= options.inline_bytes;
-  reductions.reduce_findings = options.mesh.pp() > 1;
+  // Owners have findings in their own slices.
+  reductions.reduce_findings = options.mesh.pp() > 1 || plan.owners() > 1;
+  reductions.gather_values = plan.owners() > 1;
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
                             options.mesh.dp() > 1 && !plan.reduction_dtype &&
-                            plan.hook.empty() &&
+                            plan.hook.empty() && plan.owners() == 1 &&
                             !reductions.update_needs_all_buckets;
   rank.train = AddReductions(AddTransfers(compute, ends), buckets, reductions);
   rank.evaluate = EvaluateTable(ends);

@@ -251,6 +251,27 @@ absl::Status CheckRounds(const Plan& plan, const StepTable& table) {
   return absl::OkStatus();
 }
 
+// Checks that values are gathered where replicas update slices, and only there.
+absl::Status CheckGathers(const Plan& plan, const StepTable& table) {
+  const TableIndex index(table);
+  for (const Action& action : table.actions) {
+    const bool gathers = action.kind == ActionKind::kGatherBucket;
+    const bool updates = !gathers && RuleOf(action.kind).Has(kMakesParameters);
+    if (gathers && plan.owners() == 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has ", action.ToString(table.chunks()),
+                       ", but replicas update whole buckets; leave it out"));
+    }
+    if (updates && plan.owners() > 1 &&
+        !index.Has(ActionKind::kGatherBucket, action.index, action.chunk)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has no AG after ", action.ToString(table.chunks()),
+                       ", which updates a slice of the bucket; add it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Checks that each chunk has the actions of all its buckets; in an evaluation
 // it may have none.
 absl::Status CheckBucketCounts(const StepTable& table,
@@ -284,6 +305,7 @@ absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
     return absl::InvalidArgumentError("has needs that its text does not say");
   }
   TROUPE_RETURN_IF_ERROR(CheckRounds(plan, table));
+  TROUPE_RETURN_IF_ERROR(CheckGathers(plan, table));
   return CheckTransfers(EndsAt(plan.placement(), pp), table);
 }
 

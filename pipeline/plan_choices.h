@@ -23,6 +23,9 @@
 
 namespace troupe::pipeline {
 
+// Highest ReductionChoices::zero_stage.
+inline constexpr int kZeroStageMax = 1;
+
 // How gradients are reduced over replicas, and when updates run.
 struct ReductionChoices {
   static constexpr char kFieldsOf[] = "PlanOptions";  // base/field_error.h
@@ -42,6 +45,10 @@ struct ReductionChoices {
   // reductions are inline, where an update needs all buckets, and on a device
   // that executes asynchronously.
   bool cross_step = false;
+  // Stage of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): what replicas
+  // share instead of each having a copy. 0: nothing; 1: optimizer states. Each
+  // replica updates a slice of each bucket, and gathers those of the others.
+  int zero_stage = 0;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
   // Dtype in which gradients are added up over replicas; unset: that of the
@@ -76,6 +83,10 @@ struct NumericChoices {
 // Choices that PlanOptions and Plan share.
 struct PlanChoices : ReductionChoices, NumericChoices {
   static constexpr char kFieldsOf[] = "PlanOptions";
+
+  // Returns the number of replicas that share optimizer states, each of which
+  // owns a slice of every bucket; 1: each replica has all states.
+  int owners() const { return zero_stage > 0 ? mesh.dp() : 1; }
 
   Mesh mesh;
   // Whether a rank may run an action whose message has arrived before the one

@@ -48,7 +48,8 @@ std::string LabelOf(const OrderedJson& a, const OrderedJson& b,
 OrderedJson FieldOf(const OrderedJson& object, const std::string& key,
                     const OrderedJson& other) {
   if (object.contains(key)) return object[key];
-  return other.is_string() ? OrderedJson("") : OrderedJson(false);
+  if (other.is_string()) return "";
+  return other.is_number() ? OrderedJson(0) : OrderedJson(false);
 }
 
 // Recurses as deep as a plan's text is, which is less than kPlanDepthMax.

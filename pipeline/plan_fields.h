@@ -37,8 +37,9 @@ struct PlanField {
   const char* name;
   // Whether the first version of the format did not have it.
   bool is_later = false;
-  // Whether the text has it, a bool or a text, only if it is true or not empty:
-  // texts and hashes of plans that it does not concern stay as they were.
+  // Whether the text has it, a bool, a text or an int, only if it is true, not
+  // empty or not 0: texts and hashes of plans that it does not concern stay as
+  // they were.
   bool is_flag = false;
   // Range of an integer, within that of its type.
   std::int64_t min = 0;
@@ -188,6 +189,7 @@ void VisitFields(Visitor&& visit, T& plan) {
   visit(Later("loss_scale"), plan.loss_scale);
   visit.Flat(plan.dynamic_loss_scale);
   visit(Later("cross_step"), plan.cross_step);
+  visit(Flag("zero_stage").From(0).To(kZeroStageMax), plan.zero_stage);
   visit(Later("strict_order"), plan.dispatch);
   visit(Named("device"), plan.device);
   visit(Named("kernels"), plan.kernels);

@@ -64,15 +64,16 @@ void AddLayers(const Plan& plan, std::vector<PlanGroup>& groups) {
     shares_buffers |= stage.shares_buffers;
   }
   const std::string dp = "dp";
-  const bool for_buffers_alone = shares_buffers && axes.insert(dp).second;
+  const bool between_steps = shares_buffers || plan.owners() > 1;
+  const bool for_layers = !(between_steps && axes.insert(dp).second);
   for (const std::string& axis : axes) {
     if (mesh.SizeOf(axis) == 1) continue;
     PlanGroup group;
     group.id = GroupAlong(mesh.AxisNumber(axis));
     group.layer_axis = axis;
-    group.name = axis == dp && for_buffers_alone
-                     ? "buffers of replicas"
-                     : absl::StrCat("layers along ", axis);
+    group.name = axis != dp || for_layers ? absl::StrCat("layers along ", axis)
+                 : plan.owners() > 1      ? "states of replicas"
+                                          : "buffers of replicas";
     for (int rank = 0; rank < mesh.size(); ++rank) {
       if (mesh.CoordOf(rank, axis) != 0) continue;
       group.ranks = mesh.Group(rank, axis);

@@ -29,7 +29,8 @@ namespace troupe::pipeline {
 struct PlanGroup {
   GroupId id = GroupId::kDpPp;
   // Axis along which layers communicate in it (StagePlan::layer_axes), or
-  // replicas share buffers (StagePlan::shares_buffers). Empty: it belongs to
+  // replicas share buffers (StagePlan::shares_buffers) or optimizer states
+  // (PlanChoices::owners()) between steps. Empty: it belongs to
   // the collectives of tables, whose rows name `id`
   // (pipeline/table/action_rules.h).
   std::string layer_axis;

@@ -24,6 +24,9 @@ class Writer {
     if constexpr (std::is_same_v<T, std::string>) {
       if (field.is_flag && value.empty()) return;
     }
+    if constexpr (std::is_same_v<T, int>) {
+      if (field.is_flag && value == 0) return;
+    }
     json_[field.name] = JsonOf(value);
   }
   void Flat(const std::optional<nn::LossScaleRule>& value) {

@@ -169,6 +169,7 @@ std::string Plan::ToString() const {
       absl::StrAppend(&text, ", loss scale ", loss_scale);
     }
     if (cross_step) absl::StrAppend(&text, ", across steps");
+    if (zero_stage > 0) absl::StrAppend(&text, ", ZeRO stage ", zero_stage);
     if (dispatch == Dispatch::kStrict) {
       absl::StrAppend(&text, ", in the tables' order");
     }

@@ -34,6 +34,8 @@ absl::Status BucketArenas::Add(const ArenaLayout::Arena& layout,
   of_arena.copied_buckets = layout.copied;
   of_arena.frozen = layout.frozen;
   of_arena.pad_elems *= options.replicas;
+  of_arena.owner = options.owner;
+  of_arena.owners = options.owners;
   of_arena.threads = options.threads;
   of_arena.kernels = options.kernels;
   of_arena.grad_dtype = options.grad_dtype;
@@ -79,10 +81,24 @@ nn::Tensor BucketArenas::UnpaddedGrads(int bucket) const {
                                        {range.size()});
 }
 
+nn::Tensor BucketArenas::OwnedGrads(int bucket) const {
+  const nn::ParameterArena& arena = ArenaOf(bucket);
+  const int k = places_[bucket].k;
+  const nn::ArenaRange owned = arena.Owned(k);
+  return arena.BucketGrads(k).FlatView(owned.begin - arena.range(k).begin,
+                                       {owned.size()});
+}
+
+nn::Tensor BucketArenas::OwnedValues(int bucket) const {
+  const nn::ParameterArena& arena = ArenaOf(bucket);
+  return arena.View(arena.values(), arena.Owned(places_[bucket].k));
+}
+
 std::vector<nn::Tensor> BucketArenas::StateOf(int bucket) const {
   const nn::ParameterArena& arena = ArenaOf(bucket);
   const int k = places_[bucket].k;
   std::vector<nn::Tensor> tensors = {arena.BucketValues(k)};
+  if (arena.owners() > 1) return tensors;
   for (const auto& [name, state] : arena.states()) {
     tensors.push_back(arena.View(state, k));
   }

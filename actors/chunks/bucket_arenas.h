@@ -41,7 +41,11 @@ class BucketArenas {
     nn::Kernels* kernels = nullptr;  // outlives the arenas
     std::uint64_t seed = 0;          // seed of initial values
     int replicas = 1;                // a bucket has a part for each, padded
-    int threads = 1;                 // number of those that fill parameters
+    // Number of the slice of each bucket that has states here, and of all of
+    // them (nn::ParameterArena::Options).
+    int owner = 0;
+    int owners = 1;
+    int threads = 1;  // number of those that fill parameters
     std::optional<nn::DType> grad_dtype;  // unset: that of the parameters
     // Allocator of gradients, which outlives the arenas; null: that of the
     // parameters.
@@ -98,7 +102,12 @@ class BucketArenas {
   // Returns the same without the padding at the bucket's end, which depends on
   // the stage.
   nn::Tensor UnpaddedGrads(int bucket) const;
-  // Returns the bucket's parameters and optimizer states, flat.
+  // Returns the slice of a bucket's gradients, of its values, that this owner
+  // updates; all of it, if there is one owner.
+  nn::Tensor OwnedGrads(int bucket) const;
+  nn::Tensor OwnedValues(int bucket) const;
+  // Returns what all replicas have of the bucket, flat: its parameters, and the
+  // optimizer states unless owners share them.
   std::vector<nn::Tensor> StateOf(int bucket) const;
 
  private:

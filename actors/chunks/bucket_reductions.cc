@@ -46,10 +46,12 @@ absl::StatusOr<std::unique_ptr<BucketReduction>> MakeReduction(
         "\", and the plan has \"", plan.hook, "\"; use the plan's"));
   }
   if (!name.empty()) return options.hook->make(bucket);
-  if (plan.reduction_dtype.value_or(bucket.dtype) == bucket.dtype) {
-    return std::make_unique<PlainReduction>(op);
+  const int owners = plan.owners();
+  if (plan.reduction_dtype.value_or(bucket.dtype) != bucket.dtype) {
+    return RoundedReduction::Create(bucket, *plan.reduction_dtype, op, owners);
   }
-  return RoundedReduction::Create(bucket, *plan.reduction_dtype, op);
+  if (owners == 1) return std::make_unique<PlainReduction>(op);
+  return std::make_unique<PlainReduction>(op, bucket.replica, owners);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
 // Begin() comes before the collective of each round, End() after the last one.
 // A reduction begins once its gradients are complete (for a tied bucket: summed
 // over the stages). Afterwards Grads() of the bucket are the sum over the
-// replicas, or the average.
+// replicas, or the average; only OwnedGrads(), if replicas share the states of
+// the optimizer (pipeline::PlanChoices::owners()).
 //
 // Errors: those of the reduction. Threads: one at a time.
 

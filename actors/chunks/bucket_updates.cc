@@ -18,7 +18,8 @@ absl::Status BucketUpdates::Attach(const MakeOptimizerFn& make) {
     TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<nn::Optimizer> optimizer, make());
     TROUPE_RETURN_IF_ERROR(optimizer->Attach(*arena));
     TROUPE_RETURN_IF_ERROR(optimizer->Begin(*options_.kernels, *arena));
-    for (int k = 0; k < arena->num_buckets(); ++k) {
+    // An update within a reduction gives all replicas the new states.
+    for (int k = 0; arena->owners() == 1 && k < arena->num_buckets(); ++k) {
       part.updates.push_back(std::make_shared<BucketUpdate>(
           options_.kernels, optimizer, arena, k, options_.scalars));
     }
@@ -106,7 +107,7 @@ absl::Status BucketUpdates::ForEachLeft(const BucketArenas::Place& place,
                                         const Each& each) const {
   const Part& part = parts_[place.arena];
   const nn::ParameterArena& arena = arenas_.arena(place.arena);
-  const nn::ArenaRange bucket = arena.range(place.k);
+  const nn::ArenaRange bucket = arena.Owned(place.k);
   const std::vector<nn::ArenaSlot>& slots = arena.slots();
   std::int64_t begin = bucket.begin;
   const std::size_t marked =
@@ -115,10 +116,11 @@ absl::Status BucketUpdates::ForEachLeft(const BucketArenas::Place& place,
     const bool updated = i < part.updated.size() && part.updated[i];
     const bool left_out = i < part.left_out.size() && part.left_out[i];
     if (slots[i].bucket != place.k || !(updated || left_out)) continue;
-    if (begin < slots[i].begin) {
-      TROUPE_RETURN_IF_ERROR(each(nn::ArenaRange{begin, slots[i].begin}));
+    const std::int64_t end = std::min(slots[i].begin, bucket.end);
+    if (begin < end) {
+      TROUPE_RETURN_IF_ERROR(each(nn::ArenaRange{begin, end}));
     }
-    begin = slots[i].begin + slots[i].parameter->shape.numel();
+    begin = std::max(begin, slots[i].begin + slots[i].parameter->shape.numel());
   }
   return begin < bucket.end ? each(nn::ArenaRange{begin, bucket.end})
                             : absl::OkStatus();
@@ -138,6 +140,12 @@ absl::Status BucketUpdates::Update(int bucket, const nn::Tensor& scalars) {
   }));
   arena.ReleaseGrads(place.k);
   return absl::OkStatus();
+}
+
+comm::Collective BucketUpdates::GatherValues(int bucket) const {
+  const BucketArenas::Place& place = arenas_.PlaceOf(bucket);
+  return comm::AllGather(arenas_.OwnedValues(bucket),
+                         arenas_.ArenaOf(bucket).BucketValues(place.k));
 }
 
 comm::Collective BucketUpdates::ReduceUpdate(int bucket) const {

@@ -99,8 +99,12 @@ class BucketUpdates {
   // before (Optimizer::CountsUpdates). Not to be called for a skipped step.
   void CountLeftOut();
 
-  // Updates the bucket with these scalars, and releases its gradients.
+  // Updates the bucket with these scalars, and releases its gradients. If
+  // owners share the states, only the owned slice.
   absl::Status Update(int bucket, const nn::Tensor& scalars);
+  // Returns the collective that brings the slices of all owners together, after
+  // Update().
+  comm::Collective GatherValues(int bucket) const;
   // Returns the collective that reduces the bucket's gradients and updates its
   // parameters in one pass. Release the gradients once it has ended.
   comm::Collective ReduceUpdate(int bucket) const;
@@ -121,8 +125,8 @@ class BucketUpdates {
   int PartOf(const nn::Parameter& parameter) const {
     return arenas_.PlaceOf(arenas_.BucketOf(parameter)).arena;
   }
-  // Calls each(range) for the ranges of a bucket that UpdateRows() has not
-  // updated and that are not left out.
+  // Calls each(range) for the owned ranges of a bucket that UpdateRows() has
+  // not updated and that are not left out.
   template <typename Each>
   absl::Status ForEachLeft(const BucketArenas::Place& place,
                            const Each& each) const;

@@ -53,6 +53,8 @@ absl::Status ChunkParameters::MakeArenas(nn::Module& module) {
   options.kernels = setup_.kernels.get();
   options.seed = setup_.seed;
   options.replicas = plan.mesh.dp();
+  options.owners = plan.owners();
+  if (options.owners > 1) options.owner = setup_.replica;
   options.threads = setup_.start_threads;
   options.grad_dtype = plan.grad_dtype;
   options.grad_allocator = &ReducedMemory();
@@ -142,13 +144,16 @@ SavedTensors ChunkParameters::Saved() {
   for (int i = 0; i < num_arenas(); ++i) {
     parts.push_back({arenas_->handle(i).get(), updates_->optimizer(i),
                      &updates_->counts(i)});
+    if (!whole_states_.empty()) parts.back().whole_states = whole_states_[i];
   }
   return SavedTensors(std::move(parts), buffers_, copies_, *setup_.kernels);
 }
 
 absl::Status ChunkParameters::CopyInto(const nn::Tensor& scalars,
                                        CheckpointShard& shard) {
-  return Saved().CopyInto(scalars, shard);
+  const absl::Status status = Saved().CopyInto(scalars, shard);
+  whole_states_.clear();
+  return status;
 }
 
 absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint,

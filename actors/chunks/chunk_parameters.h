@@ -23,6 +23,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -147,6 +148,12 @@ class ChunkParameters {
     return values;
   }
 
+  // Keeps the whole states of arena `i`, in host memory, of which it has slices
+  // (pipeline::PlanChoices::owners()), for the next CopyInto().
+  void KeepWholeStates(int i, std::vector<nn::Tensor> states) {
+    whole_states_.resize(num_arenas());
+    whole_states_[i] = std::move(states);
+  }
   // Adds copies of parameters, buffers and optimizer states to `shard`, in host
   // memory; the device's queue kReadBack makes them. A parameter that an
   // earlier stage has too is saved there. `scalars` holds StepScalars on the
@@ -188,6 +195,8 @@ class ChunkParameters {
   std::vector<nn::Parameter*> used_twice_;  // each keeps a gradient per use
   std::vector<nn::Buffer*> buffers_;
   std::vector<nn::Tensor> shared_buffers_;
+  // Whole states of each arena, from KeepWholeStates() to CopyInto().
+  std::vector<std::vector<nn::Tensor>> whole_states_;
 };
 
 }  // namespace troupe::actors

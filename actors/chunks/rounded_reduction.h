@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/chunks/plain_reduction.h"
 #include "actors/spec/bucket_reduction.h"
 #include "comm/communicator.h"
 #include "nn/kernels/kernels.h"
@@ -31,16 +32,19 @@ namespace troupe::actors {
 
 class RoundedReduction : public BucketReduction {
  public:
+  // `owners`: number of replicas that each reduce and update a slice; 1: each
+  // reduces all.
   //   kResourceExhausted: there is no memory for the rounded gradients.
   static absl::StatusOr<std::unique_ptr<BucketReduction>> Create(
-      const GradientBucket& bucket, nn::DType dtype, comm::ReduceOp op);
+      const GradientBucket& bucket, nn::DType dtype, comm::ReduceOp op,
+      int owners = 1);
 
   absl::Status Begin(int, const nn::Tensor& grads) override {
     return kernels_->Copy(grads, rounded_);
   }
   std::optional<comm::Collective> Exchange(int,
                                            const nn::Tensor&) const override {
-    return comm::AllReduce(op_, rounded_);
+    return ReduceSlice(op_, rounded_, owner_, owners_);
   }
   absl::Status End(nn::Tensor grads) override {
     return kernels_->Copy(rounded_, grads);
@@ -50,12 +54,18 @@ class RoundedReduction : public BucketReduction {
   }
 
  private:
-  RoundedReduction(nn::Kernels* kernels, nn::Tensor rounded, comm::ReduceOp op)
-      : kernels_(kernels), rounded_(std::move(rounded)), op_(op) {}
+  RoundedReduction(const GradientBucket& bucket, nn::Tensor rounded,
+                   comm::ReduceOp op, int owners)
+      : kernels_(bucket.kernels),
+        rounded_(std::move(rounded)),
+        op_(op),
+        owner_(owners == 1 ? 0 : bucket.replica),
+        owners_(owners) {}
 
   nn::Kernels* const kernels_;
   nn::Tensor rounded_;  // [elems]
   const comm::ReduceOp op_;
+  const int owner_, owners_;
 };
 
 }  // namespace troupe::actors

@@ -1,5 +1,7 @@
 #include "actors/chunks/saved_tensors.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -64,7 +66,7 @@ absl::Status SavedTensors::ReadWideCopies(const nn::WeightFile& weights,
     for (const nn::ArenaSlot& slot : arena.slots()) {
       if (!weights.Has(*slot.parameter)) continue;
       TROUPE_RETURN_IF_ERROR(
-          Fill(arena.View(state, slot), [&](const nn::Tensor& host) {
+          FillState(arena, slot, state, [&](const nn::Tensor& host) {
             return weights.Read(*slot.parameter, host).status();
           }));
     }
@@ -72,29 +74,58 @@ absl::Status SavedTensors::ReadWideCopies(const nn::WeightFile& weights,
   return absl::OkStatus();
 }
 
-template <typename Each>
+template <typename Read>
+absl::Status SavedTensors::FillState(const nn::ParameterArena& arena,
+                                     const nn::ArenaSlot& slot,
+                                     const nn::Tensor& state,
+                                     const Read& read) {
+  if (arena.owners() == 1) return Fill(arena.View(state, slot), read);
+  const nn::ArenaRange whole = {slot.begin,
+                                slot.begin + slot.parameter->shape.numel()};
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor host,
+      nn::Tensor::Create(slot.parameter->shape, state.dtype(),
+                         nn::HostAllocator(kernels_)));
+  TROUPE_RETURN_IF_ERROR(read(host));
+  for (const nn::ArenaRange& owned : arena.owned().All()) {
+    const nn::ArenaRange both = {std::max(owned.begin, whole.begin),
+                                 std::min(owned.end, whole.end)};
+    if (both.begin >= both.end) continue;
+    nn::CopyBytes(kernels_, nn::Queue::kCompute,
+                  host.FlatView(both.begin - whole.begin, {both.size()}),
+                  arena.ViewState(state, both));
+  }
+  return absl::OkStatus();
+}
+
+template <typename OfModel, typename OfOptimizer>
 absl::Status SavedTensors::ForEachSaved(const Checkpoint* saved,
-                                        const Each& each) const {
+                                        const OfModel& of_model,
+                                        const OfOptimizer& of_optimizer) const {
   for (const Part& part : parts_) {
+    const auto& states = part.arena->states();
     for (const nn::ArenaSlot& slot : part.arena->slots()) {
       if (saved == nullptr && copies_.count(slot.parameter->name) > 0) continue;
       const std::string& name = saved == nullptr
                                     ? slot.parameter->name
                                     : SavedName(*saved, *slot.parameter);
-      TROUPE_RETURN_IF_ERROR(
-          each(name, slot.parameter->value, /*of_optimizer=*/false));
-      for (const auto& [state_name, state] : part.arena->states()) {
-        TROUPE_RETURN_IF_ERROR(each(absl::StrCat(name, ".", state_name),
-                                    part.arena->View(state, slot),
-                                    /*of_optimizer=*/true));
+      TROUPE_RETURN_IF_ERROR(of_model(name, slot.parameter->value));
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        TROUPE_RETURN_IF_ERROR(of_optimizer(
+            absl::StrCat(name, ".", states[i].first), part, slot, i));
       }
     }
   }
   for (const nn::Buffer* buffer : buffers_) {
-    TROUPE_RETURN_IF_ERROR(
-        each(buffer->name, buffer->value, /*of_optimizer=*/false));
+    TROUPE_RETURN_IF_ERROR(of_model(buffer->name, buffer->value));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<nn::NamedTensor> SavedTensors::CopyOf(
+    const std::string& name, const nn::Tensor& tensor) const {
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor copy, HostCopy(tensor, name, kernels_));
+  return nn::NamedTensor{name, std::move(copy)};
 }
 
 absl::Status SavedTensors::CopyInto(const nn::Tensor& scalars,
@@ -104,15 +135,27 @@ absl::Status SavedTensors::CopyInto(const nn::Tensor& scalars,
     TROUPE_RETURN_IF_ERROR(
         part.counts->CopyInto(*part.arena, scalars, copies_, kernels_, shard));
   }
-  return ForEachSaved(nullptr,
-                      [&](const std::string& name, const nn::Tensor& tensor,
-                          bool of_optimizer) -> absl::Status {
-                        TROUPE_ASSIGN_OR_RETURN(
-                            nn::Tensor copy, HostCopy(tensor, name, kernels_));
-                        (of_optimizer ? shard.optimizer : shard.model)
-                            .push_back({name, std::move(copy)});
-                        return absl::OkStatus();
-                      });
+  return ForEachSaved(
+      nullptr,
+      [&](const std::string& name, const nn::Tensor& tensor) -> absl::Status {
+        TROUPE_ASSIGN_OR_RETURN(shard.model.emplace_back(),
+                                CopyOf(name, tensor));
+        return absl::OkStatus();
+      },
+      [&](const std::string& name, const Part& part, const nn::ArenaSlot& slot,
+          std::size_t i) -> absl::Status {
+        if (!part.whole_states.empty()) {
+          shard.optimizer.push_back(
+              {name, part.arena->View(part.whole_states[i], slot)});
+          return absl::OkStatus();
+        }
+        TROUPE_CHECK(part.arena->owners() == 1,
+                     "the states of all owners are gathered for a checkpoint");
+        const nn::Tensor& state = part.arena->states()[i].second;
+        TROUPE_ASSIGN_OR_RETURN(shard.optimizer.emplace_back(),
+                                CopyOf(name, part.arena->View(state, slot)));
+        return absl::OkStatus();
+      });
 }
 
 absl::Status SavedTensors::Restore(const Checkpoint& checkpoint, double updates,
@@ -135,17 +178,22 @@ absl::Status SavedTensors::RestoreTensors(const Checkpoint& checkpoint,
                                           bool states, bool allow_missing) {
   return ForEachSaved(
       &checkpoint,
-      [&](const std::string& name, const nn::Tensor& tensor,
-          bool of_optimizer) -> absl::Status {
-        if (of_optimizer != states) return absl::OkStatus();
-        const bool missing = states ? checkpoint.FindOptimizer(name) == nullptr
-                                    : checkpoint.FindModel(name) == nullptr;
-        if (missing && allow_missing) return absl::OkStatus();
+      [&](const std::string& name, const nn::Tensor& tensor) -> absl::Status {
+        const bool missing = checkpoint.FindModel(name) == nullptr;
+        if (states || (missing && allow_missing)) return absl::OkStatus();
         return Fill(tensor, [&](const nn::Tensor& host) {
-          return states ? checkpoint.ReadOptimizer(name, host)
-                        : ReadModelTensor(checkpoint, name, host,
-                                          nn::HostAllocator(kernels_));
+          return ReadModelTensor(checkpoint, name, host,
+                                 nn::HostAllocator(kernels_));
         });
+      },
+      [&](const std::string& name, const Part& part, const nn::ArenaSlot& slot,
+          std::size_t i) -> absl::Status {
+        const bool missing = checkpoint.FindOptimizer(name) == nullptr;
+        if (!states || (missing && allow_missing)) return absl::OkStatus();
+        return FillState(*part.arena, slot, part.arena->states()[i].second,
+                         [&](const nn::Tensor& host) {
+                           return checkpoint.ReadOptimizer(name, host);
+                         });
       });
 }
 

@@ -41,6 +41,9 @@ class SavedTensors {
     nn::ParameterArena* arena = nullptr;
     nn::Optimizer* optimizer = nullptr;  // null: none is attached
     UpdateCounts* counts = nullptr;      // saved if Optimizer::CountsUpdates()
+    // Whole states in host memory, in the order of the arena's, which take the
+    // place of its slices in a checkpoint; empty: the arena has whole ones.
+    std::vector<nn::Tensor> whole_states = {};
   };
 
   // `copies`: names of the parameters that an earlier stage saves.
@@ -72,10 +75,21 @@ class SavedTensors {
   // copied to `tensor`.
   template <typename Read>
   absl::Status Fill(const nn::Tensor& tensor, const Read& read);
-  // Calls each(name, tensor, of_optimizer) for all saved tensors, until a call
-  // fails. Names are those of `saved`, unless it is null.
-  template <typename Each>
-  absl::Status ForEachSaved(const Checkpoint* saved, const Each& each) const;
+  // Calls read(host) with host memory for a whole state of the slot, of which
+  // then the elements are copied to `state` that the arena owns.
+  template <typename Read>
+  absl::Status FillState(const nn::ParameterArena& arena,
+                         const nn::ArenaSlot& slot, const nn::Tensor& state,
+                         const Read& read);
+  // Copies a tensor for a checkpoint, in host memory.
+  absl::StatusOr<nn::NamedTensor> CopyOf(const std::string& name,
+                                         const nn::Tensor& tensor) const;
+  // Calls of_model(name, tensor) for all saved tensors but states, and
+  // of_optimizer(name, part, slot, i) for state i of each parameter, until a
+  // call fails. Names are those of `saved`, unless it is null.
+  template <typename OfModel, typename OfOptimizer>
+  absl::Status ForEachSaved(const Checkpoint* saved, const OfModel& of_model,
+                            const OfOptimizer& of_optimizer) const;
   // Restores the optimizers' states, or all other tensors.
   absl::Status RestoreTensors(const Checkpoint& checkpoint, bool states,
                               bool allow_missing);

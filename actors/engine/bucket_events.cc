@@ -40,6 +40,16 @@ void BucketEvents::EndUpdate(int chunk, int bucket) {
   chunks_[chunk][bucket].updated = nn::Record(kernels_, update_queue_);
 }
 
+base::Event BucketEvents::Updated(int chunk, int bucket) const {
+  return apart() ? chunks_[chunk][bucket].updated
+                 : nn::Record(kernels_, update_queue_);
+}
+
+void BucketEvents::NoteGathered(int chunk, int bucket,
+                                const base::Event& done) {
+  if (kernels_.queues() != nullptr) chunks_[chunk][bucket].updated = done;
+}
+
 void BucketEvents::AwaitUpdate(int chunk, int bucket) {
   // Once is enough: what comes later is in order.
   nn::Wait(kernels_, nn::Queue::kCompute,

@@ -73,6 +73,12 @@ class BucketEvents {
   // Enclose the enqueueing of the bucket's update in update_queue.
   void BeginUpdate(int chunk, int bucket);
   void EndUpdate(int chunk, int bucket);
+  // Returns the event that completes with the update, for a collective that
+  // brings slices of updated values together. Call it after EndUpdate().
+  base::Event Updated(int chunk, int bucket) const;
+  // Stores `done`, the event that completes with that collective: only then is
+  // the bucket updated.
+  void NoteGathered(int chunk, int bucket, const base::Event& done);
 
   // Makes later work of the compute queue wait until the bucket is updated: its
   // parameters may then be read, its gradients written. Call it as late as

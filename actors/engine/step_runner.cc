@@ -7,6 +7,7 @@
 #include "actors/chunks/memory_holders.h"
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/engine_inputs.h"
+#include "actors/engine/gather_states.h"
 #include "actors/engine/share_buffers.h"
 #include "actors/engine/snapshot.h"
 #include "base/check.h"
@@ -141,6 +142,10 @@ absl::Status StepRunner::WithHolders(const absl::Status& exhausted) const {
 absl::Status StepRunner::ShareBuffers(std::int64_t step) {
   TROUPE_RETURN_IF_ERROR(FinishTail());
   return actors::ShareBuffers(*parts_, step);
+}
+
+absl::Status StepRunner::GatherStates(std::int64_t step) {
+  return actors::GatherStates(*parts_, step);
 }
 
 absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(

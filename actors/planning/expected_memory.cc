@@ -77,7 +77,7 @@ class Estimate {
         TROUPE_ASSIGN_OR_RETURN(states->second, OptimizerStates(spec_, dtype));
       }
       for (const auto& [name, of_state] : states->second) {
-        memory.optimizer += BytesOf(elems, of_state);
+        memory.optimizer += BytesOf(elems, of_state) / plan_.owners();
       }
     }
     return absl::OkStatus();

@@ -151,6 +151,23 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
                      " is for an optimizer that skips steps; set ",
                      base::FieldName<&Options::skip_nonfinite>(), " = true"));
   }
+  if (options.owners() > 1 &&
+      options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
+    using Options = pipeline::PlanOptions;
+    return base::FieldError<&Options::zero_stage>(absl::StrCat(
+        base::FieldName<&Options::zero_stage>(), " = ", options.zero_stage,
+        " takes a mesh of dp and pp alone, not ", options.mesh.ToString(),
+        "; set it to 0, or leave the other axis out"));
+  }
+  if (options.owners() > 1 && !optimizer->IsElementwise()) {
+    using Options = pipeline::PlanOptions;
+    return base::FieldError<&Options::zero_stage>(absl::StrCat(
+        base::FieldName<&Options::zero_stage>(), " = ", options.zero_stage,
+        " gives each rank a slice of the optimizer's states, and this "
+        "optimizer "
+        "(LAMB, LARS) needs the norms of whole parameters; set it to 0, or "
+        "take another optimizer"));
+  }
   TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();

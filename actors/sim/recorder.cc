@@ -32,7 +32,7 @@ absl::Status Broken(const TraceEvent& event, absl::string_view what) {
 // reduction are launched and reduced one by one.
 struct BucketLife {
   int gradients = 0;
-  int ready = 0, launched = 0, reduced = 0, updated = 0;
+  int ready = 0, launched = 0, reduced = 0, updated = 0, gathered = 0;
   int tied = 0, summed = 0;  // sums over stages: begun, ended
 };
 
@@ -60,6 +60,11 @@ class Checker {
         if (begin) launches_[event.rank].push_back(Launch(event));
         if (pipeline::GroupOf(ActionOf(event)) == pipeline::GroupId::kTied) {
           return SeeTied(event, life);
+        }
+        if (event.action == pipeline::ActionKind::kGatherBucket && begin) {
+          ++life.gathered;
+          return Check(event, life.updated == 1,
+                       "gathered before its update was there");
         }
         return pipeline::ReducesBucket(event.action) ? SeeReduction(event, life)
                                                      : absl::OkStatus();
@@ -100,6 +105,9 @@ class Checker {
                     "not launched exactly once in each round"));
           TROUPE_RETURN_IF_ERROR(
               Check(event, life.updated == 1, "not updated exactly once"));
+          TROUPE_RETURN_IF_ERROR(
+              Check(event, life.gathered == (plan_.owners() > 1 ? 1 : 0),
+                    "not gathered exactly once"));
         }
       }
     }

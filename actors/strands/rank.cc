@@ -129,8 +129,9 @@ void RankState::Dispatch() {
 
 void RankState::OnStepsDone(const StepsDone& done) {
   --runs_;
-  if (done.kind == StepKind::kShareBuffers) {
-    OnBuffersShared();
+  if (done.kind == StepKind::kShareBuffers ||
+      done.kind == StepKind::kGatherStates) {
+    OnShared(done.kind);
     return;
   }
   if (done.kind == StepKind::kEvaluate) {
@@ -152,22 +153,25 @@ void RankState::OnEvaluate(const Evaluate& evaluate) {
   trace_->Note(TraceKind::kEvaluation, TracePhase::kBegin, evaluate.step,
                "evaluate");
   evaluation_.emplace(evaluate.step, *context_);
-  ShareBuffers(evaluate.step);
+  if (context_->plan->SharesBuffers(context_->rank)) {
+    Share(StepKind::kShareBuffers, evaluate.step);
+  }
   LoadAhead(StepKind::kEvaluate);
 }
 
-bool RankState::ShareBuffers(std::int64_t step) {
-  if (!context_->plan->SharesBuffers(context_->rank)) return false;
+void RankState::Share(StepKind kind, std::int64_t step) {
   RunSteps run;
-  run.kind = StepKind::kShareBuffers;
+  run.kind = kind;
   run.first = step;
   ++runs_;
   self_->send(strands_.compute, std::move(run));
-  return true;
 }
 
-void RankState::OnBuffersShared() {
-  if (taking_) CopyShard(*std::exchange(taking_, std::nullopt));
+void RankState::OnShared(StepKind kind) {
+  // Buffers that an evaluation needs may come before all that a copy needs.
+  if (taking_ && kind == BeforeSnapshot()) {
+    CopyShard(*std::exchange(taking_, std::nullopt));
+  }
   Dispatch();
   if (evaluation_) EndEvaluationIfDone();
 }
@@ -190,11 +194,19 @@ void RankState::EndEvaluationIfDone() {
 
 void RankState::OnTakeSnapshot(const TakeSnapshot& take) {
   if (!IsCurrent(take.generation)) return;
-  if (ShareBuffers(take.step)) {
+  if (const std::optional<StepKind> before = BeforeSnapshot()) {
+    Share(*before, take.step);
     taking_ = take;
   } else {
     CopyShard(take);
   }
+}
+
+std::optional<StepKind> RankState::BeforeSnapshot() const {
+  const pipeline::Plan& plan = *context_->plan;
+  if (plan.owners() > 1) return StepKind::kGatherStates;
+  if (plan.SharesBuffers(context_->rank)) return StepKind::kShareBuffers;
+  return std::nullopt;
 }
 
 void RankState::CopyShard(const TakeSnapshot& take) {

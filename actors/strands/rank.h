@@ -77,11 +77,12 @@ class RankState {
   void Dispatch();
   void OnBatchesEvaluated(const StepsDone& done);
   void EndEvaluationIfDone();
-  // Makes the replicas of this rank take the first one's buffers, if the plan
-  // says so; OnBuffersShared() follows. Returns false if there is nothing to
-  // share.
-  bool ShareBuffers(std::int64_t step);
-  void OnBuffersShared();
+  // Makes the replicas of this rank share what they do not have in common
+  // (kShareBuffers, kGatherStates), which all of them do; OnShared() follows.
+  void Share(StepKind kind, std::int64_t step);
+  void OnShared(StepKind kind);
+  // Returns what replicas share before a snapshot, if anything.
+  std::optional<StepKind> BeforeSnapshot() const;
   // Copies the rank's shard, if it holds one, and reports.
   void CopyShard(const TakeSnapshot& take);
   void EndStrands(const absl::Status& status);

@@ -49,6 +49,8 @@ std::string DoingAt(const StepPosition::Place& place) {
       return absl::StrCat("computing step ", place.step + 1);
     case StepKind::kShareBuffers:
       return absl::StrCat("sharing buffers after step ", place.step);
+    case StepKind::kGatherStates:
+      return absl::StrCat("gathering optimizer states after step ", place.step);
     case StepKind::kEvaluate:
     case StepKind::kPredict:
       break;

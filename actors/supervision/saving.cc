@@ -32,7 +32,8 @@ void Saving::Begin(std::int64_t step) {
   asked_.clear();
   hashes_.assign(mesh.size(), {});
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (Compares() || IsHolder(rank) || process_->plan->SharesBuffers(rank)) {
+    if (Compares() || IsHolder(rank) || process_->plan->SharesBuffers(rank) ||
+        process_->plan->owners() > 1) {
       asked_.push_back(rank);
     }
   }

@@ -141,6 +141,10 @@ void NeedsOfUpdate(const NeedSources& from, Action& action) {
   if (findings >= 0) action.needs.push_back({SignalKind::kDone, findings});
 }
 
+void NeedsOfGather(const NeedSources& from, Action& action) {
+  NeedDone(from, ActionKind::kUpdateBucket, action.index, action);
+}
+
 // --- Partners. ---
 
 constexpr ActionPartner kForwardOnly[] = {
@@ -157,6 +161,8 @@ constexpr ActionPartner kOfGradientTransfer[] = {
     {ActionKind::kForward, "has no forward", InTables::kEvaluation}};
 constexpr ActionPartner kOfReduction[] = {
     {ActionKind::kUpdateBucket, "has no update"}};
+constexpr ActionPartner kOfGather[] = {
+    {ActionKind::kUpdateBucket, "has no update before it"}};
 constexpr ActionPartner kOfUpdate[] = {
     {SignalKind::kBucketReduced, "has no reduction"}};
 
@@ -234,6 +240,10 @@ constexpr ActionRule kRules[kActionKinds] = {
      Role::kCollective, Scope::kBucket, Tables::kTraining,
      kMakesParameters | kOfGradients, kDpGroup,
      SignalKind::kBucketReduced, NeedsOfReduceUpdate, {}},
+    {Kind::kGatherBucket, "AG", "all-gather of bucket", "values of bucket",
+     Role::kCollective, Scope::kBucket, Tables::kTraining,
+     kMakesParameters, kDpGroup,
+     kNone, NeedsOfGather, kOfGather},
 };
 // clang-format on
 

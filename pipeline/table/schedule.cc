@@ -155,6 +155,14 @@ void AppendReductions(absl::Span<const int> buckets,
       AppendBucket(options, k, chunk, table);
     }
   }
+  if (!options.gather_values) return;
+  // The collectives of a group start in table order, so a gather before a
+  // reduction would delay that until the update.
+  for (int chunk = last; chunk >= 0; --chunk) {
+    for (int k = 0; k < buckets[chunk]; ++k) {
+      Append(table, ActionKind::kGatherBucket, k, chunk);
+    }
+  }
 }
 
 }  // namespace

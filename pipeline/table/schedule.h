@@ -17,6 +17,8 @@
 //     TRk all-reduce of bucket k over the stages that share it, before ARk
 //     ARk all-reduce of bucket k            UPk update of bucket k
 //     RUk both in one pass over memory (comm/replica_update.h)
+//     AGk all-gather of the values of bucket k, where each replica has updated
+//         a slice
 //
 // A reduction may take several collectives, its *rounds*: AR0, the first one,
 // is followed by AR0.1, AR0.2, ... A bucket is reduced when the last has ended.
@@ -67,10 +69,11 @@ enum class ActionKind {
   kReduceBucket,
   kUpdateBucket,
   kReduceUpdateBucket,
+  kGatherBucket,
 };
 // Number of kinds.
 inline constexpr int kActionKinds =
-    static_cast<int>(ActionKind::kReduceUpdateBucket) + 1;
+    static_cast<int>(ActionKind::kGatherBucket) + 1;
 
 // Signals that actions wait for. Buckets are those of the signal's chunk.
 enum class SignalKind {
@@ -178,16 +181,19 @@ struct ReductionOptions {
   std::vector<int> tied = {};
   // Number of rounds of each ARk.
   int rounds = 1;
+  // Whether each replica updates a slice of each bucket (ZeRO), so that AGk
+  // brings them together. ARk then is a reduce-scatter. Not with fuse_updates.
+  bool gather_values = false;
   // Whether a program asks for the updates of each step (LoopTable in
   // parameter_plan.h). They need kStepAsked, and the loss only if the table
   // reduces it.
   bool updates_on_request = false;
 };
 // Adds LR after the last forward, and ARk, UPk (or RUk) in bucket order at the
-// end, last chunk first, since its gradients are complete first; then NR, if
-// there is one. `buckets`: number of buckets of each chunk. The TRk of tied
-// buckets come before all ARk; the ARk of tied buckets, which wait for another
-// stage, come after all others.
+// end, last chunk first, since its gradients are complete first; then AGk, in
+// the same order, and NR, if there are any. `buckets`: number of buckets of
+// each chunk. The TRk of tied buckets come before all ARk; the ARk of tied
+// buckets, which wait for another stage, come after all others.
 StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options);
 // The same for tables of one chunk.

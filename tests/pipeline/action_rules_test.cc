@@ -33,7 +33,7 @@ std::string TextOf(ActionRole role) {
 StepTable TableWithAll() {
   return ParseTable(
              "RA0 F0 SA0 RG0 B0 SG0 RA1 F1 SA1 RG1 I1 SG1 W1 LR TR1 AR0 UP0 "
-             "AR1 UP1 RU2 NR",
+             "AR1 UP1 RU2 AG1 NR",
              {/*update_needs_all_buckets=*/true, /*reduce_findings=*/true})
       .value();
 }
@@ -159,7 +159,8 @@ TEST(ActionRulesTest, AnEvaluationHasForwardsAndTheirMessages) {
 
 TEST(ActionRulesTest, ABucketHasItsNewParametersAfterItsMaker) {
   const StepTable table =
-      ParseTable("0F0 1F0 1B0 0B0 LR 1AR0 1UP0 0AR0 0UP0 0RU1").value();
+      ParseTable("0F0 1F0 1B0 0B0 LR 1AR0 1UP0 0AR0 0UP0 0RU1 1AR2 1UP2 1AG2")
+          .value();
   const TableIndex index(table);
   const auto maker = [&](int bucket, int chunk) {
     const int id = MakerOf(index, bucket, chunk);
@@ -169,6 +170,7 @@ TEST(ActionRulesTest, ABucketHasItsNewParametersAfterItsMaker) {
   EXPECT_EQ(maker(0, /*chunk=*/1), "1UP0");
   EXPECT_EQ(maker(1, /*chunk=*/0), "0RU1");
   EXPECT_EQ(maker(1, /*chunk=*/1), "none");
+  EXPECT_EQ(maker(2, /*chunk=*/1), "1AG2");
 }
 
 TEST(ActionRulesTest, GradientsGoFromTheirSumsToTheUpdate) {

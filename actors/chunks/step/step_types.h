@@ -21,12 +21,15 @@ namespace troupe::actors {
 
 // A prediction runs like an evaluation, but returns the model's output in place
 // of a loss. kShareBuffers is no step: between steps, replicas take the first
-// one's buffers (actors/engine/share_buffers.h).
+// one's buffers (actors/engine/share_buffers.h). Nor is kGatherStates, in which
+// the first one takes the optimizer states of all owners, too
+// (actors/engine/gather_states.h).
 enum class StepKind : std::uint8_t {
   kTrain,
   kEvaluate,
   kPredict,
-  kShareBuffers
+  kShareBuffers,
+  kGatherStates
 };
 
 using StepBatches = std::vector<data::Batch>;  // a rank's micro-batches

@@ -44,6 +44,8 @@ std::unique_ptr<StepAction> Make(ActionKind kind, const EngineParts& parts) {
       return std::make_unique<UpdateAction>(parts);
     case ActionKind::kReduceUpdateBucket:
       return std::make_unique<ReduceUpdateAction>(parts);
+    case ActionKind::kGatherBucket:
+      return std::make_unique<GatherBucketAction>(parts);
   }
   return nullptr;
 }

@@ -54,9 +54,12 @@ absl::Status ReduceLossAction::End(int, StepInFlight& step, Dispatcher&,
 absl::StatusOr<std::optional<comm::Collective>> ReduceFindingsAction::Make(
     const Action&, StepInFlight& step, Dispatcher&) {
   TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
-  // All replicas have the same findings, so only the first one adds its own.
-  const bool adds = parts_.setup.plan->mesh.CoordOf(parts_.setup.rank,
-                                                    pipeline::kDpAxis) == 0;
+  // Replicas have the same findings, so only the first one adds its own, unless
+  // each has looked at a slice of its own.
+  const pipeline::Plan& plan = *parts_.setup.plan;
+  const bool adds =
+      plan.owners() > 1 ||
+      plan.mesh.CoordOf(parts_.setup.rank, pipeline::kDpAxis) == 0;
   TROUPE_ASSIGN_OR_RETURN(comm::Collective sum, step.loss->SumFindings(adds));
   return std::make_optional(std::move(sum));
 }
@@ -131,6 +134,25 @@ absl::Status ReduceUpdateAction::End(int id, StepInFlight& step,
   TROUPE_RETURN_IF_ERROR(ReduceBucketAction::End(id, step, dispatcher, done));
   const Action& action = step.ActionAt(id);
   parts_.ParametersOf(action).ReleaseGrads(action.index);
+  return absl::OkStatus();
+}
+
+// --- AG ---
+
+absl::StatusOr<std::optional<comm::Collective>> GatherBucketAction::Make(
+    const Action& action, StepInFlight&, Dispatcher&) {
+  return parts_.ParametersOf(action).updates().GatherValues(action.index);
+}
+
+base::Event GatherBucketAction::Ready(const Action& action, const StepInFlight&,
+                                      const Dispatcher&) const {
+  return parts_.events.Updated(action.chunk, action.index);
+}
+
+absl::Status GatherBucketAction::End(int id, StepInFlight& step, Dispatcher&,
+                                     const base::Event& done) {
+  const Action& action = step.ActionAt(id);
+  parts_.events.NoteGathered(action.chunk, action.index, done);
   return absl::OkStatus();
 }
 

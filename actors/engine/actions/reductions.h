@@ -1,4 +1,4 @@
-// LR, NR, AR, RU: one collective each, in the group that the rules name
+// LR, NR, AR, RU, AG: one collective each, in the group that the rules name
 // (pipeline/table/action_rules.h). A derived class makes the collective, says
 // when its range is ready and handles its end; CollectiveAction gives it to the
 // Reducer.
@@ -101,6 +101,22 @@ class ReduceUpdateAction : public ReduceBucketAction {
   absl::StatusOr<std::optional<comm::Collective>> Make(
       const pipeline::Action& action, StepInFlight& step,
       Dispatcher& dispatcher) override;
+};
+
+// AG: brings the slices of a bucket's values together that the replicas have
+// updated.
+class GatherBucketAction : public CollectiveAction {
+ public:
+  using CollectiveAction::CollectiveAction;
+  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
+                   const base::Event& done) override;
+
+ protected:
+  absl::StatusOr<std::optional<comm::Collective>> Make(
+      const pipeline::Action& action, StepInFlight& step,
+      Dispatcher& dispatcher) override;
+  base::Event Ready(const pipeline::Action& action, const StepInFlight& step,
+                    const Dispatcher& dispatcher) const override;
 };
 
 }  // namespace troupe::actors

@@ -123,8 +123,8 @@ TEST(Config, UnknownNames) {
             "[optimizer]?");
   EXPECT_EQ(ErrorOf("[scheduler]\n"),
             "run.toml:1: unknown section [scheduler]; there are [model] [data] "
-            "[train] [loss] [optimizer] [mesh] [comm] [checkpoint] [log] "
-            "[metrics] [trace]");
+            "[train] [loss] [optimizer] [mesh] [comm] [zero] [checkpoint] "
+            "[log] [metrics] [trace]");
   EXPECT_EQ(ErrorOf("learning = 1\nsteps = 3\n"),
             "run.toml:1: key learning stands in no section; run \"trainer "
             "train --help\" for a list");

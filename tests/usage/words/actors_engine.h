@@ -235,6 +235,11 @@ extern const EngineParts parts;
 extern const std::int64_t step;
 }  // namespace share_buffers_h
 
+namespace gather_states_h {
+extern const EngineParts parts;
+extern const std::int64_t step;
+}  // namespace gather_states_h
+
 namespace replica_hash_h {
 extern const EngineParts parts;
 }

@@ -74,6 +74,7 @@ constexpr ConfigSection kSections[] = {
     {"optimizer", "How parameters follow their gradients."},
     {"mesh", "How the ranks are laid out."},
     {"comm", "How ranks exchange gradients."},
+    {"zero", "What data-parallel ranks share instead of each having a copy."},
     {"checkpoint", "What survives the run, and how to go on from it."},
     {"log", "What is shown and kept of the run."},
     {"metrics", "The run's numbers for a monitoring system, while it goes on."},
@@ -295,6 +296,15 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "Seconds without progress after which the run fails.", "60"},
 };
 
+constexpr ConfigKey kZeroKeys[] = {
+    {"zero.stage", Field<&C::job, &JobSpec::plan, &PlanOptions::zero_stage>(),
+     KeyRule{0, pipeline::kZeroStageMax},
+     "What data-parallel ranks share instead of each having a copy (ZeRO). 0: "
+     "nothing. 1: the optimizer's states, of which each rank has and updates "
+     "one part of mesh.dp. The results are the same; lamb and lars need 0.",
+     "1"},
+};
+
 // Lists how tensors may travel, from the rows of the transports.
 const char* TransportHelp() {
   static const std::string* const help = [] {
@@ -340,7 +350,7 @@ std::vector<ConfigKey> JoinedKeys() {
   for (const absl::Span<const ConfigKey> table :
        {ModelKeys(), DataKeys(), absl::MakeConstSpan(kTrainKeys), LossKeys(),
         OptimizerKeys(), absl::MakeConstSpan(kMeshAndCommKeys), ProcessKeys(),
-        RunKeys()}) {
+        absl::MakeConstSpan(kZeroKeys), RunKeys()}) {
     keys.insert(keys.end(), table.begin(), table.end());
   }
   return keys;

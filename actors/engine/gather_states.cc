@@ -1,0 +1,88 @@
+#include "actors/engine/gather_states.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/field_error.h"
+#include "comm/communicator.h"
+#include "nn/kernels/device_queues.h"
+
+namespace troupe::actors {
+namespace {
+
+// Gathers one bucket of a state in `whole`, an arena in host memory of the
+// first replica.
+absl::Status GatherBucket(const nn::ParameterArena& arena, int bucket,
+                          const nn::Tensor& state, const nn::Tensor& whole,
+                          nn::Kernels& kernels, LayerCollectives& replicas) {
+  const nn::Tensor own = arena.ViewState(state, arena.Owned(bucket));
+  if (!whole.defined()) {
+    return replicas.Run(comm::Gather(/*root=*/0, own, nn::Tensor()));
+  }
+  const nn::Tensor host = arena.View(whole, bucket);
+  if (kernels.queues() == nullptr) {
+    return replicas.Run(comm::Gather(/*root=*/0, own, host));
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor there,
+      nn::Tensor::Create(host.shape(), host.dtype(), kernels.allocator()));
+  TROUPE_RETURN_IF_ERROR(replicas.Run(comm::Gather(/*root=*/0, own, there)));
+  nn::CopyBytes(kernels, nn::Queue::kCompute, there, host);
+  return absl::OkStatus();
+}
+
+// Returns the whole state on the first replica, an undefined tensor on others.
+absl::StatusOr<nn::Tensor> Gather(const nn::ParameterArena& arena,
+                                  const nn::Tensor& state, nn::Kernels& kernels,
+                                  LayerCollectives& replicas) {
+  nn::Tensor whole;
+  if (replicas.rank() == 0) {
+    TROUPE_ASSIGN_OR_RETURN(
+        whole, nn::Tensor::Create(arena.values().shape(), state.dtype(),
+                                  nn::HostAllocator(kernels)));
+  }
+  for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
+    TROUPE_RETURN_IF_ERROR(
+        GatherBucket(arena, bucket, state, whole, kernels, replicas));
+  }
+  if (!whole.defined()) return whole;
+  const nn::ArenaRange frozen = arena.owned().All().back();
+  nn::CopyBytes(kernels, nn::Queue::kCompute, arena.ViewState(state, frozen),
+                arena.View(whole, frozen));
+  return whole;
+}
+
+}  // namespace
+
+absl::Status GatherStates(const EngineParts& parts, std::int64_t step) {
+  if (parts.setup.plan->owners() == 1) return absl::OkStatus();
+  LayerCollectives* const replicas = parts.device.Along("dp");
+  TROUPE_CHECK(replicas != nullptr, "a plan with owners has the group");
+  parts.events.AwaitAllUpdates();
+  parts.position.BeginStep(StepKind::kGatherStates, step);
+  for (ChunkParameters* parameters : parts.parameters) {
+    for (int i = 0; i < parameters->num_arenas(); ++i) {
+      const nn::ParameterArena& arena = parameters->arena(i);
+      std::vector<nn::Tensor> states;
+      for (const auto& [name, state] : arena.states()) {
+        absl::StatusOr<nn::Tensor> whole =
+            Gather(arena, state, parts.kernels(), *replicas);
+        if (!whole.ok()) {
+          return base::WithMessage(
+              whole.status(),
+              absl::StrCat("state ", name, " of all owners, after step ", step,
+                           ": ", whole.status().message()));
+        }
+        if (whole->defined()) states.push_back(*std::move(whole));
+      }
+      parameters->KeepWholeStates(i, std::move(states));
+    }
+  }
+  parts.position.EndStep();
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::actors
