@@ -46,8 +46,8 @@ struct ReductionChoices {
   // that executes asynchronously.
   bool cross_step = false;
   // Stage of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): what replicas
-  // share instead of each having a copy. 0: nothing; 1: optimizer states. Each
-  // replica updates a slice of each bucket, and gathers those of the others.
+  // share instead of each having a copy. 0: nothing; 1: optimizer states. Then
+  // each replica updates a slice of each bucket, and gathers the others'.
   int zero_stage = 0;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;

@@ -98,6 +98,7 @@ TEST(ActionRulesTest, SayHowEachKindRunsAndWhatItWaitsFor) {
             "AR1 collective: TR1\n"
             "UP1 update: reduced 1, released 1, loss, all reduced, NR\n"
             "RU2 collective: ready 2, released 2, loss\n"
+            "AG1 collective: UP1\n"
             "NR collective: loss, all reduced\n");
 }
 
