@@ -11,6 +11,7 @@
 #include "actors/planning/step_prediction.h"
 #include "base/check.h"
 #include "base/format_bytes.h"
+#include "pipeline/mesh.h"
 #include "pipeline/schedules/schedules.h"
 
 namespace troupe::actors {
@@ -135,9 +136,8 @@ std::vector<MeshChoice> MeshChoices(const MeshSearch& search) {
   for (int pp = 1; pp <= search.ranks; ++pp) {
     const int dp = search.ranks / pp;
     if (search.ranks % pp != 0) continue;
-    // Replicas of unequal sizes are for the job's plan to take or refuse.
     const std::int64_t samples =
-        std::max<std::int64_t>(1, search.global_batch_size / dp);
+        pipeline::LargestShare(search.global_batch_size, dp);
     MeshChoice choice;
     choice.dp = dp;
     choice.pp = pp;
