@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "troupe/trainer/evaluation_job.h"
 #include "troupe/trainer/trainer_job.h"
 #include "troupe/trainer/trainer_placement.h"
 
@@ -15,7 +16,17 @@ namespace troupe {
 namespace {
 
 // Begin of the names of an evaluation's metrics.
-constexpr char kVal[] = "val_";
+constexpr char kVal[] = "val_", kTest[] = "test_";
+
+absl::Status CheckCallbacks(const TrainerOptions& options) {
+  for (const auto& callback : options.callbacks) {
+    if (callback != nullptr) continue;
+    return base::FieldError<&TrainerOptions::callbacks>(
+        absl::StrCat(base::FieldName<&TrainerOptions::callbacks>(),
+                     " has a null pointer; remove it"));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -39,7 +50,7 @@ class Trainer::Observer : public actors::JobObserver {
       Tell([&](Callback& to) { to.OnTrainBatchEnd(trainer_, step); });
       const std::int64_t every = trainer_.options_.log_every_n_steps;
       if (every > 0 && step.step % every == 0) {
-        trainer_.LogLine(/*of_evaluation=*/false);
+        trainer_.LogLine(/*prefix=*/nullptr);
       }
       if (EndsEpoch(step.step)) {
         Tell([&](Callback& to) { to.OnTrainEpochEnd(trainer_); });
@@ -47,7 +58,7 @@ class Trainer::Observer : public actors::JobObserver {
     }
   }
   void OnEvaluation(const EvaluationReport& evaluation) override {
-    trainer_.OnEvaluation(evaluation);
+    trainer_.OnEvaluation(evaluation, kVal);
     Tell([&](Callback& to) { to.OnValidationEnd(trainer_, evaluation); });
   }
   void OnCheckpoint(std::int64_t step, const std::string& path) override {
@@ -71,12 +82,7 @@ class Trainer::Observer : public actors::JobObserver {
 absl::StatusOr<actors::JobSpec> Trainer::SetUp(const Task& task,
                                                const FitData& train,
                                                const FitData& val) {
-  for (const auto& callback : options_.callbacks) {
-    if (callback != nullptr) continue;
-    return base::FieldError<&TrainerOptions::callbacks>(
-        absl::StrCat(base::FieldName<&TrainerOptions::callbacks>(),
-                     " has a null pointer; remove it"));
-  }
+  TROUPE_RETURN_IF_ERROR(CheckCallbacks(options_));
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           TrainerJob(options_, task, train, val));
   TROUPE_RETURN_IF_ERROR(SetMonitor(options_.callbacks, spec));
@@ -120,6 +126,40 @@ absl::Status Trainer::FitBy(const Runner& run, const Task& task,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::map<std::string, double>> Trainer::Validate(
+    const Task& task, const FitData& data, const std::string& ckpt_path) {
+  return Evaluate(task, data, ckpt_path, kVal);
+}
+
+absl::StatusOr<std::map<std::string, double>> Trainer::Test(
+    const Task& task, const FitData& data, const std::string& ckpt_path) {
+  return Evaluate(task, data, ckpt_path, kTest);
+}
+
+absl::StatusOr<std::map<std::string, double>> Trainer::Evaluate(
+    const Task& task, const FitData& data, const std::string& ckpt_path,
+    const char* prefix) {
+  TROUPE_RETURN_IF_ERROR(CheckCallbacks(options_));
+  TROUPE_ASSIGN_OR_RETURN(const actors::Checkpoint at,
+                          CheckpointAt(options_, ckpt_path));
+  TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
+                          EvaluationJob(options_, task, data, at));
+  is_classification_ = spec.loss && spec.test->spec().is_classification();
+  TROUPE_ASSIGN_OR_RETURN(const actors::JobResult result,
+                          RunHere(spec, /*observer=*/nullptr));
+  global_step_ = at.state().step;
+  OnEvaluation(result.evaluation, prefix);
+  Observer(*this).Tell([&](Callback& to) {
+    if (prefix == kVal) to.OnValidationEnd(*this, result.evaluation);
+    if (prefix == kTest) to.OnTestEnd(*this, result.evaluation);
+  });
+  std::map<std::string, double> metrics;
+  for (const auto& [name, value] : metrics_) {
+    if (absl::StartsWith(name, prefix)) metrics[name] = value;
+  }
+  return metrics;
+}
+
 absl::StatusOr<actors::JobResult> Trainer::RunHere(
     const actors::JobSpec& spec, actors::JobObserver* observer) {
   actors::JobSpec placed = spec;
@@ -155,20 +195,24 @@ void Trainer::OnStep(const StepReport& step) {
   if (is_classification_) Log("train_accuracy", step.accuracy);
 }
 
-void Trainer::OnEvaluation(const EvaluationReport& evaluation) {
-  Log(absl::StrCat(kVal, "loss"), evaluation.loss);
+void Trainer::OnEvaluation(const EvaluationReport& evaluation,
+                           const char* prefix) {
+  Log(absl::StrCat(prefix, "loss"), evaluation.loss);
   if (is_classification_) {
-    Log(absl::StrCat(kVal, "accuracy"), evaluation.accuracy);
+    Log(absl::StrCat(prefix, "accuracy"), evaluation.accuracy);
   }
-  LogLine(/*of_evaluation=*/true);
+  LogLine(prefix);
 }
 
-void Trainer::LogLine(bool of_evaluation) const {
+void Trainer::LogLine(const char* prefix) const {
   if (!options_.logger) return;
   std::string line = absl::StrCat("step ", global_step_, ":");
   for (const auto& [name, value] : metrics_) {
-    if (absl::StartsWith(name, kVal) != of_evaluation) continue;
-    absl::StrAppend(&line, " ", name, "=", value);
+    const bool of_evaluation =
+        absl::StartsWith(name, kVal) || absl::StartsWith(name, kTest);
+    const bool written =
+        prefix == nullptr ? !of_evaluation : absl::StartsWith(name, prefix);
+    if (written) absl::StrAppend(&line, " ", name, "=", value);
   }
   options_.logger(line);
 }

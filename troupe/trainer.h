@@ -15,6 +15,7 @@
 //   absl::Status status =
 //       trainer.Fit(task, {train, /*batch_size=*/32, /*shuffle=*/true}, {val});
 //   trainer.callback_metrics().at("val_loss");
+//   trainer.Test(task, {test, /*batch_size=*/32})->at("test_loss");
 //
 // An epoch's last batch is left out if it is not whole, and losses are means
 // over all counted targets of a step, also of its accumulated batches: both are
@@ -65,6 +66,19 @@ class Trainer {
   absl::Status FitBy(const Runner& run, const Task& task, const FitData& train,
                      const FitData& val = {});
 
+  // Evaluates a checkpoint on `data`: trains and saves nothing. `ckpt_path` is a
+  // path, "last", or "best"; if it is empty, it is the best one of the
+  // ModelCheckpoint, or its newest one if that has no monitor. The task and the
+  // seed are those of its run; the mesh may be another. Returns the metrics,
+  // "val_loss", "test_loss" and their like, which callback_metrics() has from
+  // then on, too; callbacks have OnValidationEnd() or OnTestEnd().
+  //   kInvalidArgument: there are no samples, or no ModelCheckpoint has a
+  //   folder. kNotFound: there is no checkpoint.
+  absl::StatusOr<std::map<std::string, double>> Validate(
+      const Task& task, const FitData& data, const std::string& ckpt_path = "");
+  absl::StatusOr<std::map<std::string, double>> Test(
+      const Task& task, const FitData& data, const std::string& ckpt_path = "");
+
   // Ends the run after the steps that ranks are granted already, about 50 ms of
   // them or one; callbacks see these, too.
   void Stop();
@@ -73,7 +87,7 @@ class Trainer {
   // Adds a number to callback_metrics(), and to the lines of steps.
   void Log(const std::string& name, double value) { metrics_[name] = value; }
   // The newest numbers: "train_loss", "train_accuracy" (of classes),
-  // "val_loss", "val_accuracy", and those of Log().
+  // "val_loss", "val_accuracy", those of Test(), and those of Log().
   const std::map<std::string, double>& callback_metrics() const {
     return metrics_;
   }
@@ -93,10 +107,15 @@ class Trainer {
                                         const FitData& val);
   absl::StatusOr<actors::JobResult> RunHere(const actors::JobSpec& spec,
                                             actors::JobObserver* observer);
+  // `prefix`: begin of the metrics' names, "val_" or "test_".
+  absl::StatusOr<std::map<std::string, double>> Evaluate(
+      const Task& task, const FitData& data, const std::string& ckpt_path,
+      const char* prefix);
   void OnStep(const StepReport& step);
-  void OnEvaluation(const EvaluationReport& evaluation);
-  // Writes a line with all metrics of evaluations, or all others.
-  void LogLine(bool of_evaluation) const;
+  void OnEvaluation(const EvaluationReport& evaluation, const char* prefix);
+  // Writes a line with the metrics whose names begin with `prefix`; null: with
+  // those of no evaluation.
+  void LogLine(const char* prefix) const;
 
   const TrainerOptions options_;
   actors::JobInfo info_;

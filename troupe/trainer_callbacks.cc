@@ -116,6 +116,12 @@ absl::Status ModelCheckpoint::CheckFolder(const std::string& ckpt_path) const {
       "another dirpath"));
 }
 
+std::string ModelCheckpoint::Folder(const TrainerOptions& options) const {
+  return dirpath_.empty()
+             ? absl::StrCat(options.default_root_dir, "/checkpoints")
+             : dirpath_;
+}
+
 absl::Status ModelCheckpoint::Setup(Trainer& trainer, JobSpec& spec) {
   best_.clear();
   scores_.clear();
@@ -123,9 +129,7 @@ absl::Status ModelCheckpoint::Setup(Trainer& trainer, JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckArguments(spec));
   const TrainerOptions& options = trainer.options();
   if (options.fast_dev_run > 0 || save_top_k_ == 0) return absl::OkStatus();
-  if (dirpath_.empty()) {
-    dirpath_ = absl::StrCat(options.default_root_dir, "/checkpoints");
-  }
+  dirpath_ = Folder(options);
   TROUPE_RETURN_IF_ERROR(CheckFolder(options.ckpt_path));
   actors::CheckpointOptions& saving = spec.checkpoint;
   if (!saving.dir.empty()) {

@@ -39,6 +39,7 @@
 namespace troupe {
 
 class Trainer;
+struct TrainerOptions;
 
 using actors::EvaluationReport;
 using actors::StepReport;
@@ -62,6 +63,9 @@ class Callback {
   virtual void OnTrainEpochEnd(Trainer& /*trainer*/) {}
   virtual void OnValidationEnd(Trainer& /*trainer*/,
                                const EvaluationReport& /*evaluation*/) {}
+  // Trainer::Test() has evaluated.
+  virtual void OnTestEnd(Trainer& /*trainer*/,
+                         const EvaluationReport& /*evaluation*/) {}
   virtual void OnSaveCheckpoint(Trainer& /*trainer*/, std::int64_t /*step*/,
                                 const std::string& /*path*/) {}
   // The job has ended without an error; Trainer::result() is set.
@@ -119,6 +123,8 @@ class ModelCheckpoint : public Callback {
   // Returns the scores of those that are kept for them, by path.
   std::map<std::string, double> best_k_models() const;
   const std::string& last_model_path() const { return last_path_; }
+  // Returns the folder of the checkpoints.
+  std::string Folder(const TrainerOptions& options) const;
 
   absl::Status Setup(Trainer& trainer, actors::JobSpec& spec) override;
   std::string monitor() const override { return monitor_; }

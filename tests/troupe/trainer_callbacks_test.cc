@@ -183,5 +183,80 @@ TEST(TrainerCallbacksTest, AFastDevRunSavesNothing) {
   EXPECT_FALSE(base::PosixFileSystem().Exists(folder));
 }
 
+// --- Evaluations of checkpoints ---
+
+struct TestRecorder : Recorder {
+  void OnTestEnd(Trainer&, const EvaluationReport& report) override {
+    tests.push_back(report.loss);
+  }
+
+  std::vector<double> tests;
+};
+
+// The numbers are those of the run's own evaluations, on any mesh.
+TEST(TrainerCallbacksTest, EvaluatesTheBestAndTheNewest) {
+  const std::string folder = base::FreshPath();
+  const auto recorder = std::make_shared<TestRecorder>();
+  TrainerOptions options = QuietTrainer();
+  options.devices = 2;
+  options.max_steps = 8;
+  options.val_check_interval = 2;
+  options.callbacks = {recorder, std::make_shared<ModelCheckpoint>(
+                                     folder, "val_loss", /*save_top_k=*/-1)};
+  ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10), Val()));
+  const std::vector<double> losses = recorder->val_losses;
+  ASSERT_GE(losses.size(), 4u);
+  const FitData test = {Digits().test, /*batch_size=*/10};
+
+  Trainer trainer(options);
+  auto metrics = trainer.Test(DigitsTask(), test);
+  ExpectOk(metrics.status());
+  EXPECT_EQ(metrics->at("test_loss"),
+            *std::min_element(losses.begin(), losses.end()));
+  EXPECT_EQ(metrics->size(), 2u);  // and the accuracy
+  EXPECT_THAT(recorder->tests, ElementsAre(metrics->at("test_loss")));
+  EXPECT_EQ(trainer.callback_metrics().at("test_loss"),
+            metrics->at("test_loss"));
+
+  metrics = trainer.Validate(DigitsTask(), test, "last");
+  ExpectOk(metrics.status());
+  EXPECT_EQ(metrics->at("val_loss"), losses.back());
+  EXPECT_EQ(recorder->val_losses.size(), losses.size() + 1);
+  EXPECT_EQ(trainer.global_step(), 8);
+
+  options.devices = 1;
+  metrics =
+      Trainer(options).Validate(DigitsTask(), test, folder + "/step-00000004");
+  ExpectOk(metrics.status());
+  EXPECT_NEAR(metrics->at("val_loss"), losses[1], 1e-6);
+  // Fewer samples than the run trained on; nothing was saved meanwhile.
+  options.limit_val_batches = 1;
+  metrics = Trainer(options).Test(DigitsTask(), test, "last");
+  ExpectOk(metrics.status());
+  EXPECT_NE(metrics->at("test_loss"), losses.back());
+}
+
+TEST(TrainerCallbacksTest, EvaluationsNeedACheckpointAndSamples) {
+  TrainerOptions options = QuietTrainer();
+  const FitData test = {Digits().test, /*batch_size=*/10};
+  const auto error = [&](const FitData& data, const std::string& path) {
+    return std::string(
+        Trainer(options).Test(DigitsTask(), data, path).status().message());
+  };
+  EXPECT_THAT(error(test, ""), HasSubstr("have no ModelCheckpoint"));
+  EXPECT_THAT(error(test, "/nowhere"), HasSubstr("/nowhere"));
+  options.callbacks = {nullptr};
+  EXPECT_THAT(error(test, "last"), HasSubstr("has a null pointer"));
+  const std::string folder = base::FreshPath();
+  options.callbacks = {std::make_shared<ModelCheckpoint>(folder)};
+  options.max_steps = 1;
+  ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10)));
+  EXPECT_THAT(error({}, "last"), HasSubstr("FitData.batch_size = 0"));
+  EXPECT_THAT(error({nullptr, 10}, "last"),
+              HasSubstr("no samples to evaluate"));
+  options.limit_val_batches = 0;
+  EXPECT_THAT(error(test, "last"), HasSubstr("leaves nothing to evaluate"));
+}
+
 }  // namespace
 }  // namespace troupe

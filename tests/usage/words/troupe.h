@@ -145,8 +145,14 @@ namespace option_error_h {
 extern const TrainerOptions options;
 }
 
+namespace evaluation_job_h {
+extern const TrainerOptions options;
+extern const Task task;
+extern const data::DatasetPtr test;
+}  // namespace evaluation_job_h
+
 namespace trainer_h {
-extern const data::DatasetPtr train, val;
+extern const data::DatasetPtr train, val, test;
 }  // namespace trainer_h
 
 namespace trainer_job_h {
