@@ -66,8 +66,8 @@ class Trainer {
   absl::Status FitBy(const Runner& run, const Task& task, const FitData& train,
                      const FitData& val = {});
 
-  // Evaluates a checkpoint on `data`: trains and saves nothing. `ckpt_path` is a
-  // path, "last", or "best"; if it is empty, it is the best one of the
+  // Evaluates a checkpoint on `data`: trains and saves nothing. `ckpt_path` is
+  // a path, "last", or "best"; if it is empty, it is the best one of the
   // ModelCheckpoint, or its newest one if that has no monitor. The task and the
   // seed are those of its run; the mesh may be another. Returns the metrics,
   // "val_loss", "test_loss" and their like, which callback_metrics() has from

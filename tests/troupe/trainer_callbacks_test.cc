@@ -253,7 +253,7 @@ TEST(TrainerCallbacksTest, EvaluationsNeedACheckpointAndSamples) {
   ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10)));
   EXPECT_THAT(error({}, "last"), HasSubstr("FitData.batch_size = 0"));
   EXPECT_THAT(error({nullptr, 10}, "last"),
-              HasSubstr("no samples to evaluate"));
+              HasSubstr("has no samples to evaluate"));
   options.limit_val_batches = 0;
   EXPECT_THAT(error(test, "last"), HasSubstr("leaves nothing to evaluate"));
 }

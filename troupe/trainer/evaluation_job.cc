@@ -78,7 +78,9 @@ absl::StatusOr<actors::JobSpec> EvaluationJob(const TrainerOptions& options,
   TROUPE_RETURN_IF_ERROR((AtLeast<&FitData::batch_size>(1, data)));
   if (data.dataset == nullptr || data.dataset->size() == 0) {
     return base::FieldError<&FitData::dataset>(
-        "there are no samples to evaluate; give {dataset, /*batch_size=*/32}");
+        absl::StrCat(base::FieldName<&FitData::dataset>(),
+                     " has no samples to evaluate; give {dataset, "
+                     "/*batch_size=*/32}"));
   }
   TrainerOptions once = options;
   if (options.fast_dev_run > 0) once.limit_val_batches = options.fast_dev_run;

@@ -23,7 +23,8 @@ namespace troupe {
 // Opens a checkpoint: a path, that of a folder, "last", "best", or if it is
 // empty, the best of the ModelCheckpoint, or its newest one if it has no
 // monitor.
-//   kInvalidArgument: no ModelCheckpoint has a folder. kNotFound: there is none.
+//   kInvalidArgument: no ModelCheckpoint has a folder.
+//   kNotFound: there is no checkpoint.
 absl::StatusOr<actors::Checkpoint> CheckpointAt(const TrainerOptions& options,
                                                 std::string ckpt_path);
 

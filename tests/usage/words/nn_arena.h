@@ -4,8 +4,10 @@
 #define TESTS_USAGE_WORDS_NN_ARENA_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "nn/arena/parameter_arena.h"
 #include "nn/autograd/parameter.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/tensor.h"
@@ -22,6 +24,9 @@ extern const Tensor momentum;
 namespace parameter_arena_h {
 extern const std::vector<std::vector<Parameter*>> buckets;
 extern Allocator& allocator;
+extern ParameterArena::Options options;
+extern std::unique_ptr<ParameterArena> arena;
+extern const Tensor momentum;
 }  // namespace parameter_arena_h
 
 }  // namespace troupe::nn::usage
