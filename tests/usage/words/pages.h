@@ -54,6 +54,7 @@ extern const nn::DType dtype;
 extern nn::Context& ctx;
 extern const nn::Tensor sums;
 extern absl::Status status;
+extern actors::JobSpec spec;
 }  // namespace collectives_md
 
 namespace data_md {
