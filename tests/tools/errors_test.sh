@@ -15,8 +15,8 @@ fails_with 2 'trainer: --set train.stepz: unknown key train.stepz; did you mean 
 sed 's/global_batch_size/batch_size/' tiny.toml >bare.toml
 fails_with 2 'trainer: bare.toml:12: "batch_size" can mean two things: *' \
   train --config=bare.toml
-fails_with 2 'trainer: --ranks: train.global_batch_size = 16 is not a multiple of mesh.dp = 3, and all replicas have equal shares of a batch; use 15 or 18' \
-  train --config=tiny.toml --ranks=3
+fails_with 2 'trainer: --ranks: train.global_batch_size = 16 is less than mesh.dp = 17, and each replica takes a share of a batch; use at least 17' \
+  train --config=tiny.toml --ranks=17
 [[ ! -e saved ]] || die "a folder was made for a run that never began"
 
 # A configuration may come through a pipe.

@@ -349,10 +349,10 @@ TEST(FailureTest, AnIncompleteSpecIsNamed) {
 
 TEST(FailureTest, ABadSizeIsNamedBeforeAnythingStarts) {
   JobSpec spec = TinyCnnJob(2, 10);
-  spec.plan.global_batch_size = 33;
+  spec.plan.global_batch_size = 1;
   EXPECT_THAT(std::string(RunBadly(spec).message()),
-              HasSubstr("PlanOptions.global_batch_size = 33 is not a multiple "
-                        "of PlanOptions.mesh.dp = 2"));
+              HasSubstr("PlanOptions.global_batch_size = 1 is less than "
+                        "PlanOptions.mesh.dp = 2"));
 }
 
 TEST(FailureTest, SimulatedLoadersFailUnderManySeeds) {
