@@ -50,6 +50,15 @@ TEST(QueuedJobTest, StagesHaveTheBitsOfTheCpu) {
   ExpectTheBitsOfTheCpu(LeNetJob(/*dp=*/2, /*pp=*/2), /*seeds=*/50);
 }
 
+// Each replica updates slices of the buckets and gathers those of the others.
+TEST(QueuedJobTest, OwnersOfStatesHaveTheBitsOfTheCpu) {
+  JobSpec spec = LeNetJob(/*dp=*/2, /*pp=*/2);
+  const Outcome whole = OnTheCpu(spec);
+  spec.plan.zero_stage = 1;
+  ASSERT_TRUE(OnTheCpu(spec) == whole);
+  ExpectTheBitsOfTheCpu(spec, /*seeds=*/50);
+}
+
 // A skip connection that a rank passes on is copied to its device and back.
 TEST(QueuedJobTest, SkipConnectionsHaveTheBitsOfTheCpu) {
   JobSpec spec = LeNetJob(/*dp=*/1, /*pp=*/3);

@@ -89,6 +89,19 @@ class SameBitsTest(TrainingTest):
                     self.train(start, [
                         *stages, *options(comm__transport=transport)]), want)
 
+    # ZeRO: each replica has a slice of the optimizer's states.
+    def test_owners_of_states_in_one_and_two_processes(self):
+        owners = options(zero__stage=1)
+        want = self.two_ranks()
+        self.assert_same_bits(self.one_process("--ranks=2", *owners), want)
+        for transport in "shm", "tcp":
+            with self.subTest(transport):
+                self.assert_same_bits(
+                    self.train(launch(2), [
+                        *owners, *options(comm__transport=transport)]), want)
+        self.assert_same_bits(self.train(launch(3), owners),
+                              self.one_process("--ranks=3"))
+
     def test_a_pipeline_on_two_hosts(self):
         stages = options(mesh__dp=1, mesh__pp=2, mesh__cuts=7,
                          train__micro_batch_size=12)
