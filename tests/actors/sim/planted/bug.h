@@ -25,6 +25,9 @@ enum class Bug {
   // actions/reductions.cc.
   kFirstRoundIsTheLast,
   kSumIsNotTaken,
+  // Owners of slices of the optimizer's states: actions/reductions.cc.
+  kSlicesAreNotGathered,
+  kFindingsOfOneSlice,
   // Steps that overlap: actors/engine/dispatcher.cc.
   kForwardDoesNotWait,
   kTailTakesTheNextScalars,

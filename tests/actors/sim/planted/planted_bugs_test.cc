@@ -78,6 +78,29 @@ JobSpec SkippingSteps() {
   return spec;
 }
 
+// Returns a job whose replicas each have slices of the optimizer's states.
+JobSpec Owners() {
+  SmallJobOptions options;
+  options.ranks = 3;
+  options.steps = 3;
+  options.momentum = 0.9;
+  JobSpec spec = SmallJob(options);
+  spec.plan.zero_stage = 1;
+  return spec;
+}
+
+// Returns the same job with a limit on the norm of the gradients.
+JobSpec OwnersThatClip() {
+  JobSpec spec = Owners();
+  spec.optimizer = [] {
+    nn::SgdOptions sgd;
+    sgd.lr = 0.05;
+    sgd.common.clip_grad_norm = 0.01;
+    return std::make_unique<nn::Sgd>(sgd);
+  };
+  return spec;
+}
+
 // Returns a job of overlapping steps, with a bucket for each parameter, and
 // with momentum, so that steps differ.
 JobSpec Across() {
@@ -148,6 +171,8 @@ constexpr Case kCases[] = {
     TROUPE_CASE(FirstRoundIsTheLast, Gathered,
                 "updated before its reduction was there"),
     TROUPE_CASE(SumIsNotTaken, Gathered, "differ after step 1"),
+    TROUPE_CASE(SlicesAreNotGathered, Owners, "differ after"),
+    TROUPE_CASE(FindingsOfOneSlice, OwnersThatClip, "differ after"),
     TROUPE_CASE(ForwardDoesNotWait, Across, "differ after"),
     TROUPE_CASE(TailTakesTheNextScalars, AcrossWithSchedule, "differ after"),
     TROUPE_CASE(ReductionsCountedOverSteps, SkippingSteps,
