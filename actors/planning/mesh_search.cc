@@ -21,11 +21,11 @@ namespace {
 std::vector<std::int64_t> SizesOf(const MeshSearch& search, int pp,
                                   std::int64_t samples) {
   if (search.micro_batch_size > 0) return {search.micro_batch_size};
-  if (pp == 1) return {samples};
   std::vector<std::int64_t> sizes;
   for (const int count : {pp, 2 * pp, 4 * pp}) {
     if (samples % count == 0) sizes.push_back(samples / count);
   }
+  if (pp == 1 && sizes.empty()) return {samples};
   // A pipeline of fewer micro-batches than stages is better than none.
   if (sizes.empty()) sizes.push_back(1);
   return sizes;
@@ -61,7 +61,8 @@ bool IsBetter(const JudgedMesh& a, const JudgedMesh& b) {
 void PutSimplestFirst(std::vector<JudgedMesh>& meshes) {
   constexpr double kAlike = 1.01;
   const auto cost = [](const JudgedMesh& judged) {
-    return std::pair(judged.mesh.recompute, judged.mesh.pp);
+    return std::tuple(judged.mesh.recompute, judged.mesh.zero_stage,
+                      judged.mesh.pp);
   };
   std::size_t simplest = 0;
   for (std::size_t i = 1; i < meshes.size() && meshes[i].status.ok(); ++i) {
@@ -71,6 +72,21 @@ void PutSimplestFirst(std::vector<JudgedMesh>& meshes) {
   if (simplest > 0) {
     std::rotate(meshes.begin(), meshes.begin() + simplest,
                 meshes.begin() + simplest + 1);
+  }
+}
+
+// Appends the choice with each schedule.
+void AddSchedules(const MeshChoice& choice, std::vector<MeshChoice>& choices) {
+  if (choice.pp == 1) {
+    choices.push_back(choice);
+    return;
+  }
+  for (const std::string& schedule : pipeline::ScheduleNames()) {
+    for (const int chunks : {1, 2}) {
+      choices.push_back(choice);
+      choices.back().schedule = schedule;
+      choices.back().virtual_stages = chunks;
+    }
   }
 }
 
@@ -145,18 +161,14 @@ std::vector<MeshChoice> MeshChoices(const MeshSearch& search) {
       choice.micro_batch_size = size;
       choice.micro_batches = static_cast<int>((samples + size - 1) / size);
       for (const bool recompute : {false, true}) {
-        if (recompute && !search.tries_recompute) continue;
-        choice.recompute = recompute;
-        if (pp == 1) {
-          choices.push_back(choice);
-          continue;
-        }
-        for (const std::string& schedule : pipeline::ScheduleNames()) {
-          for (const int chunks : {1, 2}) {
-            choices.push_back(choice);
-            choices.back().schedule = schedule;
-            choices.back().virtual_stages = chunks;
+        for (const int zero_stage : {0, 1}) {
+          if ((recompute && !search.tries_recompute) ||
+              (zero_stage > 0 && (!search.tries_zero || dp == 1))) {
+            continue;
           }
+          choice.recompute = recompute;
+          choice.zero_stage = zero_stage;
+          AddSchedules(choice, choices);
         }
       }
     }
@@ -170,22 +182,22 @@ absl::StatusOr<std::vector<JudgedMesh>> JudgeMeshes(
   TROUPE_RETURN_IF_ERROR(Check(search));
   const std::vector<MeshChoice> choices = MeshChoices(search);
   Judge judge(search);
-  std::map<std::pair<int, bool>, JudgedMesh>
-      best;  // indexed by pp, recomputation
+  // Indexed by pp, recomputation and ZeRO's stage.
+  std::map<std::tuple<int, bool, int>, JudgedMesh> best;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (progress != nullptr) {
       progress(static_cast<int>(i), static_cast<int>(choices.size()));
     }
     TROUPE_ASSIGN_OR_RETURN(JudgedMesh judged, judge.Of(choices[i]));
-    const auto key = std::pair(judged.mesh.pp, judged.mesh.recompute);
+    const auto key = std::tuple(judged.mesh.pp, judged.mesh.recompute,
+                                judged.mesh.zero_stage);
     const auto [found, is_new] = best.try_emplace(key, judged);
     if (!is_new && IsBetter(judged, found->second)) found->second = judged;
   }
   std::vector<JudgedMesh> meshes;
   for (auto& [key, mesh] : best) {
     // One line says why a mesh cannot be.
-    const auto without = best.find({key.first, false});
-    const bool is_told = key.second && without != best.end() &&
+    const bool is_told = key != std::tuple(mesh.mesh.pp, false, 0) &&
                          !mesh.status.ok() &&
                          !absl::IsResourceExhausted(mesh.status);
     if (!is_told) meshes.push_back(mesh);

@@ -1,5 +1,5 @@
 // Compares the ways to lay out a job on a number of ranks: replicas, stages,
-// schedules, sizes of micro-batches, recomputation. Predicts the step of each,
+// schedules, sizes of micro-batches, recomputation, ZeRO. Predicts the step of each,
 // and says why the others cannot be.
 //
 //   MeshSearch search;
@@ -48,15 +48,18 @@ struct MeshChoice {
   std::int64_t micro_batch_size = 1;
   int micro_batches = 1;
   bool recompute = false;  // activations of all blocks
+  int zero_stage = 0;      // PlanOptions::zero_stage
 };
 
 struct MeshSearch {
   int ranks = 1;
   std::int64_t global_batch_size = 1;
-  // Size of micro-batches; 0: sizes that give a replica 1, pp, 2 pp or 4 pp of
-  // them are compared.
+  // Size of micro-batches; 0: sizes that give a replica pp, 2 pp or 4 pp of them
+  // are compared.
   std::int64_t micro_batch_size = 0;
   bool tries_recompute = true;
+  // Whether replicas may share the optimizer's states, where there are some.
+  bool tries_zero = true;
   // Limit in bytes on what a rank needs.
   double memory_limit = std::numeric_limits<double>::infinity();
   // Makes the job, without open choices. Its errors say why a choice cannot be.
@@ -83,12 +86,12 @@ struct JudgedMesh {
 // does not take the sizes is found out later.
 std::vector<MeshChoice> MeshChoices(const MeshSearch& search);
 
-// Returns for each size of the mesh and with and without recomputation the
-// fastest choice that fits, the fastest first; of several within one percent,
-// the first is without recomputation if possible, and has the fewest stages.
-// Behind them stand those that need too much memory, the smallest first, and
-// for each mesh that cannot be at all, one choice with its error. Calls
-// `progress` with the number of choices judged and of all, unless it is null.
+// Returns for each size of the mesh, with and without recomputation and ZeRO,
+// the fastest choice that fits, the fastest first; of several within one
+// percent, the first has neither if possible, and the fewest stages. Behind
+// them stand those that need too much memory, the smallest first, and for each
+// mesh that cannot be at all, one choice with its error. Calls `progress` with
+// the number of choices judged and of all, unless it is null.
 //   kInvalidArgument: a number is below 1, or a function is not set.
 //   the error of `measure`.
 absl::StatusOr<std::vector<JudgedMesh>> JudgeMeshes(

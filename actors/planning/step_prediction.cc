@@ -47,12 +47,15 @@ std::vector<double> BucketBytes(const pipeline::Plan& plan,
   return bytes;
 }
 
-// Sets the costs of the stages' reductions, and the bytes that ranks send.
+// Sets the costs of the stages' reductions and updates, and the bytes that
+// ranks send. A reduce-scatter and a gather send as many as an all-reduce.
 void AddReductions(const ReductionCosts* reductions, StepPrediction& step) {
   const int dp = step.plan.mesh.dp();
   std::vector<double> sent(step.plan.mesh.pp(), 0);
   for (std::size_t i = 0; i < step.plan.stages.size(); ++i) {
     const pipeline::StagePlan& stage = step.plan.stages[i];
+    // Owners of the optimizer's states update a slice each.
+    step.costs.stages[i].update /= step.plan.owners();
     for (const double bytes : BucketBytes(step.plan, stage)) {
       sent[stage.place.pp] += BytesSent(bytes, dp);
       if (reductions == nullptr || dp == 1) continue;

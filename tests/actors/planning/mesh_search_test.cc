@@ -38,6 +38,7 @@ JobSpec SpecOf(const MeshChoice& mesh) {
   spec.plan.mesh = pipeline::Mesh(mesh.dp, mesh.pp);
   spec.plan.global_batch_size = 16;
   spec.plan.micro_batch_size = mesh.micro_batch_size;
+  spec.plan.zero_stage = mesh.zero_stage;
   return spec;
 }
 
@@ -141,7 +142,7 @@ TEST(MeshSearchTest, TheFastestThatFitsIsFirst) {
 
 TEST(MeshSearchTest, WhatNeedsTooMuchMemorySaysHowMuch) {
   MeshSearch search = Search(2);
-  search.tries_recompute = false;
+  search.tries_recompute = search.tries_zero = false;
   const std::vector<JudgedMesh> all = Judged(search);
   ASSERT_EQ(all.size(), 2);
   const JudgedMesh& larger = all[0].bytes > all[1].bytes ? all[0] : all[1];
@@ -152,6 +153,24 @@ TEST(MeshSearchTest, WhatNeedsTooMuchMemorySaysHowMuch) {
   EXPECT_TRUE(absl::IsResourceExhausted(meshes[1].status));
   EXPECT_THAT(std::string(meshes[1].status.message()),
               HasSubstr(" a rank, 1 KiB more than "));
+}
+
+// Two replicas have a half each of the momentum of all parameters.
+TEST(MeshSearchTest, OwnersOfStatesNeedLessMemory) {
+  MeshSearch search = Search(2);
+  search.tries_recompute = false;
+  search.reductions.bytes_per_second = 1e12;
+  std::vector<JudgedMesh> replicas;
+  for (const JudgedMesh& mesh : Judged(search)) {
+    if (mesh.mesh.dp == 2) replicas.push_back(mesh);
+  }
+  ASSERT_EQ(replicas.size(), 2);
+  // Of meshes that are as fast, the one without comes first.
+  EXPECT_EQ(replicas[0].mesh.zero_stage, 0);
+  EXPECT_EQ(replicas[1].mesh.zero_stage, 1);
+  const double parameters = 784 * 32 + 32 + 2 * (32 * 32 + 32) + 32 * 10 + 10;
+  EXPECT_NEAR(replicas[0].bytes - replicas[1].bytes, 4 * parameters / 2, 64);
+  EXPECT_EQ(replicas[0].bytes_sent, replicas[1].bytes_sent);
 }
 
 TEST(MeshSearchTest, MeshesThatCannotBeSayWhy) {

@@ -39,6 +39,7 @@ LoadedConfig With(const LoadedConfig& loaded, const MeshChoice& choice) {
   config.pipeline.schedule =
       choice.schedule.empty() ? kAutoSchedule : choice.schedule;
   if (choice.recompute) config.model.recompute_every = 1;
+  if (choice.zero_stage > 0) plan.zero_stage = choice.zero_stage;
   return changed;
 }
 
@@ -62,19 +63,22 @@ std::string Bytes(double bytes) {
 std::string MeshOf(const MeshChoice& mesh) {
   std::string text = absl::StrCat("dp ", mesh.dp, ", pp ", mesh.pp);
   if (mesh.recompute) absl::StrAppend(&text, ", recomputed");
+  if (mesh.zero_stage > 0) absl::StrAppend(&text, ", ZeRO");
   return text;
 }
 
 std::string RowOf(const JudgedMesh& judged, bool is_best) {
   const MeshChoice& mesh = judged.mesh;
   return absl::StrFormat(
-      "%s %-4d %-4d %-20s %-7s %-12s %-10s %9.4g ms %6.1f%% %11s %11s\n",
+      "%s %-4d %-4d %-20s %-7s %-12s %-10s %-5s %9.4g ms %6.1f%% %11s %11s\n",
       is_best ? "*" : " ", mesh.dp, mesh.pp,
       mesh.schedule.empty() ? "-" : mesh.schedule,
       mesh.pp == 1 ? "-" : absl::StrCat(mesh.virtual_stages),
       absl::StrCat(mesh.micro_batches, " x ", mesh.micro_batch_size),
-      mesh.recompute ? "all" : "-", 1e3 * judged.seconds, 100 * judged.bubble,
-      Bytes(judged.bytes), Bytes(judged.bytes_sent));
+      mesh.recompute ? "all" : "-",
+      mesh.zero_stage > 0 ? absl::StrCat(mesh.zero_stage) : "-",
+      1e3 * judged.seconds, 100 * judged.bubble, Bytes(judged.bytes),
+      Bytes(judged.bytes_sent));
 }
 
 }  // namespace
@@ -91,6 +95,9 @@ std::string MeshSettings(const LoadedConfig& loaded, const MeshChoice& mesh) {
     }
   }
   if (mesh.recompute) absl::StrAppend(&text, " --set model.recompute_every=1");
+  if (mesh.zero_stage > 0) {
+    absl::StrAppend(&text, " --set zero.stage=", mesh.zero_stage);
+  }
   return text;
 }
 
@@ -106,10 +113,11 @@ std::string MeshListText(const LoadedConfig& loaded,
                 : "",
       "\n\n");
   absl::StrAppendFormat(&text,
-                        "  %-4s %-4s %-20s %-7s %-12s %-10s %12s %7s %11s "
+                        "  %-4s %-4s %-20s %-7s %-12s %-10s %-5s %12s %7s %11s "
                         "%11s\n",
                         "dp", "pp", "schedule", "chunks", "batches",
-                        "recomputed", "step", "bubble", "memory", "sent");
+                        "recomputed", "zero", "step", "bubble", "memory",
+                        "sent");
   bool has_best = false;
   for (const JudgedMesh& judged : meshes) {
     if (!judged.status.ok()) continue;
@@ -144,6 +152,7 @@ absl::Status ShowMeshes(const LoadedConfig& loaded,
     search.micro_batch_size = plan.micro_batch_size;
   }
   search.tries_recompute = !SetsRecompute(loaded);
+  search.tries_zero = !loaded.IsSet("zero.stage");
   if (loaded.config.pipeline.memory_limit > 0) {
     search.memory_limit =
         static_cast<double>(loaded.config.pipeline.memory_limit);

@@ -29,8 +29,8 @@ struct MeshListOptions {
 
 // Writes the list for the number of ranks in the configuration's mesh.
 // mesh.memory_limit limits what fits; train.micro_batch_size, mesh.schedule,
-// mesh.virtual_stages and model.recompute... stay as they are where they are
-// set.
+// mesh.virtual_stages, zero.stage and model.recompute... stay as they are where
+// they are set.
 //   Errors: those of BuildSpec() and MeasureCosts().
 absl::Status ShowMeshes(const LoadedConfig& loaded,
                         const data::DataSplits& splits,

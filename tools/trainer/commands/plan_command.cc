@@ -38,8 +38,8 @@ for its cuts.
 
 --meshes lists the ways to lay out the run on as many ranks in place of that:
 replicas and stages, schedules, sizes of micro-batches, activations kept or
-recomputed, each with its predicted step, memory, and bytes that a rank sends;
-and why others cannot be. It times every layer, and reductions between threads.
+recomputed, ZeRO, each with its predicted step, memory, and bytes that a rank
+sends; and why others cannot be. It times every layer, and reductions between threads.
 
 Options:
   --config=FILE            As of trainer train; so are the next two.
