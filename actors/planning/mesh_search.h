@@ -1,6 +1,6 @@
 // Compares the ways to lay out a job on a number of ranks: replicas, stages,
-// schedules, sizes of micro-batches, recomputation, ZeRO. Predicts the step of each,
-// and says why the others cannot be.
+// schedules, sizes of micro-batches, recomputation, ZeRO. Predicts the step of
+// each, and says why the others cannot be.
 //
 //   MeshSearch search;
 //   search.ranks = 8;
@@ -54,8 +54,8 @@ struct MeshChoice {
 struct MeshSearch {
   int ranks = 1;
   std::int64_t global_batch_size = 1;
-  // Size of micro-batches; 0: sizes that give a replica pp, 2 pp or 4 pp of them
-  // are compared.
+  // Size of micro-batches; 0: sizes that give a replica pp, 2 pp or 4 pp of
+  // them are compared.
   std::int64_t micro_batch_size = 0;
   bool tries_recompute = true;
   // Whether replicas may share the optimizer's states, where there are some.

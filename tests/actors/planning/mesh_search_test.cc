@@ -165,7 +165,7 @@ TEST(MeshSearchTest, OwnersOfStatesNeedLessMemory) {
     if (mesh.mesh.dp == 2) replicas.push_back(mesh);
   }
   ASSERT_EQ(replicas.size(), 2);
-  // Of meshes that are as fast, the one without comes first.
+  // The one without comes first where both are as fast.
   EXPECT_EQ(replicas[0].mesh.zero_stage, 0);
   EXPECT_EQ(replicas[1].mesh.zero_stage, 1);
   const double parameters = 784 * 32 + 32 + 2 * (32 * 32 + 32) + 32 * 10 + 10;
