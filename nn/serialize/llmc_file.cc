@@ -124,7 +124,8 @@ absl::StatusOr<std::unique_ptr<TensorSource>> OpenLlmcFile(
   const std::int64_t width = header[6];
   if (header[7] < header[3] || width > parameters_max / width ||
       header[7] > parameters_max / width ||
-      header[2] > parameters_max / width) {
+      header[2] > parameters_max / width ||
+      header[4] > parameters_max / width / width) {
     return LlmcDamaged(path, "its header does not fit its length");
   }
   auto opened = std::make_unique<LlmcFile>(std::move(file), header);

@@ -1,9 +1,12 @@
-// Damages good and hostile files of torch.save in seeded ways: the reader must
-// return an error of one line, or tensors that lie in the file. Sanitizers
-// check the memory. TROUPE_FUZZ_ROUNDS=10000000 runs longer.
+// Damages files of torch.save, good and hostile ones, and model files of llm.c
+// in seeded ways: the reader must return an error of one line, or tensors that
+// lie in the file. Sanitizers check the memory. TROUPE_FUZZ_ROUNDS=10000000 runs
+// longer.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -17,7 +20,9 @@
 #include "nn/serialize/torch/pickle.h"
 #include "nn/serialize/torch/torch_file.h"
 #include "nn/serialize/torch/zip_archive.h"
+#include "nn/serialize/weight_sources.h"
 #include "nn/tensor/caching_allocator.h"
+#include "tests/nn/serialize/llmc_bytes.h"
 #include "tests/nn/serialize/one_file.h"
 
 namespace troupe::nn {
@@ -116,17 +121,14 @@ void CheckMessage(const absl::Status& status) {
   EXPECT_LT(status.message().size(), 2000u);
 }
 
-void ReadAll(std::string contents) {
-  OneFile files(std::move(contents));
-  const auto file = OpenTorchFile(files, "fuzzed");
-  if (!file.ok()) return CheckMessage(file.status());
+void ReadAll(const TensorSource& file) {
   CachingAllocator allocator;
-  for (std::size_t i = 0; i < (*file)->tensors().size(); ++i) {
-    const StoredTensor& t = (*file)->tensors()[i];
+  for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+    const StoredTensor& t = file.tensors()[i];
     if (!t.unreadable.empty() || t.shape.numel() > kReadElemsMax) continue;
     const auto into = Tensor::Create(t.shape, t.dtype, allocator);
     ASSERT_TRUE(into.ok());
-    const absl::Status read = (*file)->Read(i, *into);
+    const absl::Status read = file.Read(i, *into);
     if (!read.ok()) CheckMessage(read);
   }
 }
@@ -169,10 +171,81 @@ TEST(TorchFileFuzz, DamagedFilesAreAnsweredInWords) {
       const auto tree = ParsePickle(file);
       if (!tree.ok()) CheckMessage(tree.status());
     } else {
-      ReadAll(std::move(file));
+      OneFile one(std::move(file));
+      const auto opened = OpenTorchFile(one, "fuzzed");
+      if (opened.ok()) {
+        ReadAll(**opened);
+      } else {
+        CheckMessage(opened.status());
+      }
     }
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+// Numbers of a header of llm.c: those of small files, and limits.
+constexpr std::int32_t kHeaderNumbers[] = {-2147483647 - 1,
+                                           -1,
+                                           0,
+                                           1,
+                                           2,
+                                           3,
+                                           5,
+                                           7,
+                                           64,
+                                           1024,
+                                           10000,
+                                           10001,
+                                           1 << 20,
+                                           1 << 24,
+                                           (1 << 24) + 1,
+                                           2147483647};
+constexpr std::size_t kHeaderFields = 8;
+constexpr std::int64_t kLlmcBytesMax = 1 << 16;
+
+// Changes numbers of the header, then the length to the one that it demands, or
+// not.
+std::string DamagedLlmc(RandomStream& draws) {
+  std::int32_t numbers[kHeaderFields];
+  LlmcHeader header;
+  header.version = draws.Below(2) == 0 ? 3 : 5;
+  std::string file = LlmcBytes(header);
+  std::memcpy(numbers, &header, sizeof(header));
+  const std::uint64_t times = draws.Below(4);
+  for (std::uint64_t i = 0; i < times; ++i) {
+    numbers[1 + draws.Below(kHeaderFields - 1)] =
+        kHeaderNumbers[draws.Below(std::size(kHeaderNumbers))];
+  }
+  std::memcpy(&header, numbers, sizeof(header));
+  std::memcpy(file.data(), numbers, sizeof(numbers));
+  const bool small = std::all_of(std::begin(numbers) + 1, std::end(numbers),
+                                 [](auto n) { return n >= 0 && n <= 64; });
+  if (draws.Below(4) != 0 && small && LlmcSize(header) <= kLlmcBytesMax) {
+    file.resize(LlmcSize(header));
+  }
+  if (draws.Below(4) == 0) Damage(draws, file);
+  return file;
+}
+
+TEST(LlmcFileFuzz, DamagedFilesAreAnsweredInWords) {
+  const std::uint32_t rounds = Rounds();
+  std::uint32_t read = 0;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    SCOPED_TRACE(absl::StrCat("round ", round));
+    RandomStream draws(RandomKey(/*seed=*/5, Purpose::kTest), {round, 0, 0});
+    OneFile file(DamagedLlmc(draws));
+    const auto opened = OpenWeightSources(file, "fuzzed");
+    if (opened.ok()) {
+      ++read;
+      ReadAll(*opened->sources[0]);
+    } else {
+      CheckMessage(opened.status());
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+  // Both kinds are among them.
+  EXPECT_GT(read, rounds / 10);
+  EXPECT_LT(read, rounds - rounds / 10);
 }
 
 }  // namespace
