@@ -19,6 +19,7 @@
 #include "nn/modules/sequential.h"
 #include "nn/optim/sgd.h"
 #include "nn/serialize/safetensors.h"
+#include "nn/serialize/torch/torch_writer.h"
 #include "nn/tensor/caching_allocator.h"
 #include "tests/base/faulty_file_system.h"
 #include "tests/golden/golden_file.h"
@@ -145,10 +146,14 @@ TEST_F(StateTest, ReadsFilesOfWrappedModelsAndOtherDtypes) {
          *nn::ConvertFloats(entry.tensor, nn::DType::kF64, memory_)});
   }
   const std::vector<double> values = nn::ValuesOf(Weight(trained));
+  const std::string by_torch = PathOf("ddp.pt");
   ASSERT_TRUE(nn::WriteSafetensors(files_, path, tensors, {}).ok());
-  for (float& value : Weight(trained).span<float>()) value = 9;
-  Load(trained.model, path);
-  EXPECT_EQ(nn::ValuesOf(Weight(trained)), values);
+  ASSERT_TRUE(nn::WriteTorchFile(files_, by_torch, tensors).ok());
+  for (const std::string& file : {path, by_torch}) {
+    for (float& value : Weight(trained).span<float>()) value = 9;
+    Load(trained.model, file);
+    EXPECT_EQ(nn::ValuesOf(Weight(trained)), values) << file;
+  }
 }
 
 TEST_F(StateTest, TwoModelsHaveTheirNames) {

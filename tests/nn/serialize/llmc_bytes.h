@@ -24,8 +24,8 @@ struct LlmcHeader {
   std::int32_t layers = 1;
   std::int32_t heads = 1;
   std::int32_t width = 1;
-  std::int32_t rows =
-      3;  // of the token table, with those behind the vocabulary
+  // Rows of the token table, with those behind the vocabulary.
+  std::int32_t rows = 3;
 };
 
 // Returns the number of bytes that the header demands.

@@ -1,7 +1,7 @@
 // Damages files of torch.save, good and hostile ones, and model files of llm.c
-// in seeded ways: the reader must return an error of one line, or tensors that
-// lie in the file. Sanitizers check the memory. TROUPE_FUZZ_ROUNDS=10000000 runs
-// longer.
+// in seeded ways: the readers must return an error of one line, or tensors that
+// lie in the file. Sanitizers check the memory. TROUPE_FUZZ_ROUNDS=10000000
+// runs longer.
 
 #include <algorithm>
 #include <cstdint>
