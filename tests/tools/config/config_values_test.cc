@@ -152,11 +152,11 @@ TEST(ConfigValues, PathsHaveNeitherTildeNorNul) {
     EXPECT_TRUE(SetFromText(key, "./~kept/a~b", config).ok()) << key.name;
     EXPECT_TRUE(SetFromText(key, "", config).ok()) << key.name;
   }
-  EXPECT_EQ(paths,
-            (std::vector<std::string>{
-                "model.init_from", "data.path", "data.tokenizer_path",
-                "train.kernel_cache", "mesh.schedule_file", "checkpoint.dir",
-                "log.run_dir", "log.file", "log.tensorboard", "trace.file"}));
+  EXPECT_EQ(paths, (std::vector<std::string>{
+                       "model.init_from", "data.path", "data.sample_weights",
+                       "data.tokenizer_path", "train.kernel_cache",
+                       "mesh.schedule_file", "checkpoint.dir", "log.run_dir",
+                       "log.file", "log.tensorboard", "trace.file"}));
 }
 
 TEST(ConfigValues, AfterAnErrorTheFieldIsAsBefore) {
