@@ -9,6 +9,7 @@ rate 0. Then logits are PyTorch's to LIMIT, and what `trainer export` writes is
 loaded by that library: parameters with equal bits, running statistics to LIMIT.
 """
 
+import argparse
 import dataclasses
 import json
 import os
@@ -127,7 +128,7 @@ def fill(model):
     torch.manual_seed(7)
     with torch.no_grad():
         for name, p in model.named_parameters():
-            if p.dim() == 1:
+            if p.dim() < 4:  # heads of torchvision's ViT, for example, are zero
                 p.add_(0.1 * torch.randn(p.shape))
             # Branches are small, as in a trained ResNet. Those of a fresh one grow
             # from block to block, and f32 then rounds logits by 4e-5, in PyTorch
@@ -179,12 +180,66 @@ def wrappings(case):
     }
 
 
+def linear_weights(gpt2):
+    """The weights of a GPT-2 whose layers are Linear, (out, in), not Conv1D."""
+    conv1d = ("c_attn.weight", "c_proj.weight", "c_fc.weight")
+    return {name: t.t().contiguous() if name.endswith(conv1d) else t
+            for name, t in gpt2.state_dict().items()}
+
+
+def nanogpt_checkpoint(gpt2):
+    """What karpathy/nanoGPT's train.py saves of a compiled model."""
+    return {
+        "model": {"_orig_mod." + n: t for n, t in linear_weights(gpt2).items()},
+        "optimizer": torch.optim.AdamW(gpt2.parameters()).state_dict(),
+        "model_args": {"n_layer": 2, "n_head": 2, "bias": True, "dropout": 0.0},
+        "iter_num": 5, "best_val_loss": torch.tensor(1e9),
+        "config": {"out_dir": "out", "compile": True, "lr_decay_iters": 600000},
+    }
+
+
+def write_llmc(gpt2, path):
+    """Writes what karpathy/llm.c's train_gpt2.py does, write_model() in f32."""
+    tensors = linear_weights(gpt2)
+    rows = 128  # the table of tokens, padded
+    header = torch.zeros(256, dtype=torch.int32)
+    header[:8] = torch.tensor([20240326, 3, 16, 61, 2, 2, 32, rows])
+    table = tensors["transformer.wte.weight"]
+    padded = torch.cat([table, torch.full((rows - len(table), 32), 9.0)])
+    with open(path, "wb") as f:
+        f.write(header.numpy().tobytes())
+        f.write(padded.numpy().tobytes())
+        f.write(tensors["transformer.wpe.weight"].numpy().tobytes())
+        for name in ("ln_1.weight", "ln_1.bias", "attn.c_attn.weight",
+                     "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
+                     "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",
+                     "mlp.c_fc.bias", "mlp.c_proj.weight", "mlp.c_proj.bias"):
+            for layer in range(2):
+                f.write(tensors["transformer.h.%d.%s" % (layer, name)]
+                        .numpy().tobytes())
+        for name in ("transformer.ln_f.weight", "transformer.ln_f.bias"):
+            f.write(tensors[name].numpy().tobytes())
+
+
 def files_of(case):
     """Yields (name, path): the case's weights in files."""
     for name, saved in wrappings(case):
         for form, is_zip in (("zip", True), ("legacy", False)):
             torch.save(saved, "weights.pt", _use_new_zipfile_serialization=is_zip)
             yield "%s %s" % (name, form), "weights.pt"
+    if case.name == "gpt2":
+        torch.save(nanogpt_checkpoint(case.model), "ckpt.pt")
+        yield "nanoGPT", "ckpt.pt"
+        write_llmc(case.model, "gpt2.bin")
+        yield "llm.c", "gpt2.bin"
+    if case.name == "timm's vit":
+        torch.save({
+            "epoch": 4, "arch": "vit", "version": 2, "metric": 81.5,
+            "args": argparse.Namespace(lr=0.1, betas=(0.9, 0.95), amp=True),
+            "state_dict": case.model.state_dict(),
+            "optimizer": torch.optim.SGD(case.model.parameters()).state_dict(),
+        }, "last.pth.tar")
+        yield "timm's checkpoint", "last.pth.tar"
     if not hasattr(case.model, "save_pretrained"):
         return
     case.model.save_pretrained("pretrained")
