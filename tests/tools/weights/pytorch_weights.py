@@ -224,7 +224,7 @@ def write_llmc(gpt2, path):
 def files_of(case):
     """Yields (name, path): the case's weights in files."""
     for name, saved in wrappings(case):
-        for form, is_zip in (("zip", True), ("legacy", False)):
+        for form, is_zip in (("zipped", True), ("legacy", False)):
             torch.save(saved, "weights.pt", _use_new_zipfile_serialization=is_zip)
             yield "%s %s" % (name, form), "weights.pt"
     if case.name == "gpt2":
