@@ -11,8 +11,8 @@
 // AddPositions: x [N, T, D], table [P, D], T <= P -> y [N, T, D], with row
 // `first` + t of the table added to position t of each sample.
 //
-// In a context with a key-value cache (nn/autograd/kv_cache.h), a sample's
-// position 0 is that after the past tokens of its text.
+// A sample's position 0 is that after the past tokens of its text, if the
+// context has a key-value cache (nn/autograd/kv_cache.h).
 //
 // Errors (sticky in ctx): kInvalidArgument with the shapes; kOutOfRange for an
 // index outside the table.

@@ -14,8 +14,8 @@
 //
 //     a' = a cos(angle) - b sin(angle)     b' = b cos(angle) + a sin(angle)
 //
-// In a context with a key-value cache (nn/autograd/kv_cache.h), a sample begins
-// after the past tokens of its text.
+// A sample begins after the past tokens of its text, if the context has a
+// key-value cache (nn/autograd/kv_cache.h).
 //
 // x [N, T, H, D], or [N, T, H D] with options.head_width -> y, of the same
 // shape. Backward rotates by the negative angles.

@@ -102,7 +102,7 @@ void Damage(RandomStream& draws, std::string& file) {
       break;
     }
     case 4: {
-      // In place, so that the directory of an archive still fits.
+      // The length stays, so that the directory of an archive still fits.
       const absl::string_view piece = kPieces[draws.Below(std::size(kPieces))];
       file.replace(at, std::min(piece.size(), file.size() - at), piece.data(),
                    piece.size());
