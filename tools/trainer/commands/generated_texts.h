@@ -8,7 +8,8 @@
 //   TROUPE_RETURN_IF_ERROR(texts.status());
 //
 // A text is written as the prompt, then a piece for each token, and an empty
-// line between texts; or as JSON: an object in a line for each text, at its end.
+// line between texts; or as JSON: an object in a line for each text, at its
+// end.
 
 #ifndef TOOLS_TRAINER_COMMANDS_GENERATED_TEXTS_H_
 #define TOOLS_TRAINER_COMMANDS_GENERATED_TEXTS_H_
