@@ -12,6 +12,22 @@ die() {
   exit 1
 }
 
+# Prints the comment at the head of this script, and ends it, if --help or -h is
+# among the arguments.
+#
+#   help_if_asked "$@"
+help_if_asked() {
+  local argument
+  for argument in "$@"; do
+    case $argument in
+      --help | -h)
+        sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "tools/${0##*/}"
+        exit 0
+        ;;
+    esac
+  done
+}
+
 # Prints a folder for Troupe's caches that can be written: ~/.cache, else one under
 # $TMPDIR.
 cache_root() {
