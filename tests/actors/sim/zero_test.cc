@@ -2,11 +2,15 @@
 // each bucket, updates it and gathers those of the others. The parameters have
 // the bits of replicas that each have all states.
 
+#include <errno.h>
+
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/checkpoint/layout.h"
 #include "gtest/gtest.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
@@ -14,6 +18,7 @@
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
+#include "tests/base/faulty_file_system.h"
 #include "tests/base/seeds.h"
 
 namespace troupe::actors {
@@ -78,8 +83,8 @@ TEST(ZeroTest, HasTheBitsOfWholeStatesIfGradientsAreReducedInAnotherDType) {
   ExpectTheBitsOfWholeStates(spec, 50);
 }
 
-// Clipping adds up the squares of all slices in another order, and skipped
-// steps are found in any slice.
+// Clipping adds up the squares of all slices in another order, in f64, and
+// skipped steps are found in any slice.
 TEST(ZeroTest, ClipsBySlices) {
   for (const int pp : {1, 2}) {
     JobSpec spec = SpecOf(4, pp, 0);
@@ -98,6 +103,11 @@ TEST(ZeroTest, ClipsBySlices) {
       for (std::size_t i = 0; i < losses.size(); ++i) {
         EXPECT_NEAR(losses[i], want.reports.losses()[i], 1e-6);
       }
+      // Later steps have parameters that were rounded in another way.
+      const double norm = run.reports.steps[0].grad_norm;
+      const double want_norm = want.reports.steps[0].grad_norm;
+      EXPECT_NEAR(norm, want_norm, 1e-12 * want_norm);
+      EXPECT_GT(norm, common.clip_grad_norm);
     }
   }
 }
@@ -142,6 +152,76 @@ TEST(ZeroTest, CheckpointsAreThoseOfWholeStates) {
           << "dp " << dp << ", stage " << stage;
     }
   }
+}
+
+// The job is stopped at any message, among them those that gather states for a
+// checkpoint.
+TEST(ZeroTest, AResumedRunEndsWithTheBitsOfOneThatWasNotStopped) {
+  JobSpec spec = SpecOf(2, 2, 1, /*steps=*/4);
+  spec.optimizer = AdamWith({});
+  spec.checkpoint.every = 1;
+  spec.checkpoint.dir = FreshFolder("zero_straight");
+  const SimulatedRun straight = Simulate(spec, std::uint64_t{0});
+  ASSERT_EQ(straight.check, absl::OkStatus());
+  const std::string last = straight.reports.checkpoints.back();
+  int interrupted = 0;
+  for (const std::uint64_t seed : Seeds(60)) {
+    const ResumedRun run =
+        StopAndResume(spec, absl::StrCat("zero_stopped_", seed), seed);
+    ASSERT_EQ(run.status(), absl::OkStatus()) << ReplayCommand(seed);
+    interrupted += run.first.result->stopped;
+    for (int stage = 0; stage < 2; ++stage) {
+      for (const char* what : {"model", "optimizer"}) {
+        const std::string file = "/" + ShardName(what, stage, 2);
+        ASSERT_EQ(FileBytes(run.dir + "/" + CheckpointName(4) + file),
+                  FileBytes(last + file))
+            << file << ReplayCommand(seed);
+      }
+    }
+  }
+  EXPECT_GT(interrupted, 0);
+}
+
+// A disk fails, or all processes die, at any moment: each folder with a
+// checkpoint's name has the whole states of its step.
+TEST(ZeroTest, LosesNothingOnADiskThatFailsAtAnyMoment) {
+  JobSpec spec = SpecOf(2, 1, 0);
+  spec.optimizer = AdamWith({});
+  spec.checkpoint.every = 1;
+  base::FaultyFileSystem counting;
+  spec.checkpoint.files = &counting;
+  const std::string whole = FreshFolder("zero_whole");
+  spec.checkpoint.dir = whole;
+  spec.checkpoint.keep = 0;
+  ASSERT_EQ(Simulate(spec, std::uint64_t{0}).check, absl::OkStatus());
+  spec.plan.zero_stage = 1;
+  base::PosixFileSystem plain;
+  int failures = 0, checkpoints = 0;
+  for (const std::uint64_t seed : Seeds(100)) {
+    const int change = static_cast<int>(seed * 7919 % counting.changes());
+    base::FaultyFileSystem files;
+    seed % 2 == 0 ? files.CrashAt(change) : files.FailAt(change, ENOSPC);
+    spec.checkpoint.files = &files;
+    spec.checkpoint.dir = FreshFolder("zero_fails");
+    failures += !Simulate(spec, seed).result.ok();
+    const auto paths = ListCheckpoints(plain, spec.checkpoint.dir);
+    ASSERT_EQ(paths.status(), absl::OkStatus());
+    for (const std::string& path : *paths) {
+      const absl::StatusOr<Checkpoint> checkpoint =
+          Checkpoint::Open(plain, path);
+      ASSERT_EQ(checkpoint.status(), absl::OkStatus()) << ReplayCommand(seed);
+      ++checkpoints;
+      const std::string of_step =
+          absl::StrCat(whole, "/", CheckpointName(checkpoint->state().step));
+      for (const char* file :
+           {"/model.safetensors", "/optimizer.safetensors"}) {
+        ASSERT_EQ(FileBytes(path + file), FileBytes(of_step + file))
+            << file << ReplayCommand(seed);
+      }
+    }
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_GT(checkpoints, 0);
 }
 
 TEST(ZeroTest, RefusesNormsOfParameters) {
