@@ -7,7 +7,6 @@
 //   search.global_batch_size = 64;
 //   search.memory_limit = 2.0 * (1 << 30);
 //   search.measure = MeasureCosts;
-//   search.measure = MeasureCosts;
 //   search.spec_of = [&](const MeshChoice& mesh) -> absl::StatusOr<JobSpec> {
 //     JobSpec spec = base;
 //     spec.plan.mesh = pipeline::Mesh(mesh.dp, mesh.pp);
