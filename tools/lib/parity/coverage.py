@@ -47,6 +47,7 @@ SECTIONS = {
     "train": {"loss_scale_min", "cuda_graphs", "kernel_cache"},
     "loss": set(),
     "optimizer": set(),
+    "zero": set(),
     "mesh": {"memory_limit", "schedule_file", "activation_limit"},
     "comm": {"timeout_s", "transport", "encrypt", "liveness_s", "join_s"},
     "checkpoint": {"compare_replicas", "every_minutes", "allow_unexpected", "allow_missing",

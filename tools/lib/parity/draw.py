@@ -14,6 +14,7 @@ import random
 
 import torch
 
+from parity.batches import draw_batches
 from parity.course import is_dynamic
 from parity.kinds import draw_kind, draw_kind_of, draw_synthetic, draw_tokens
 from parity.layers import draw_layers
@@ -49,8 +50,12 @@ def draw_case(seed, precision=None):
         rng = random.Random("%d/%d" % (seed, attempt))
         try:
             case = draw_once(rng, precision)
-            # Numbers of its own: a seed has the same draw as without it.
+            # Numbers of their own: a seed has the same draw as without them.
             draw_hook(random.Random("%d/hook" % seed), case)
+            draw_zero(random.Random("%d/zero" % seed), case)
+            draw_batches(random.Random("%d/batches" % seed), case,
+                         network_of(case).has_batch_norm(),
+                         is_classification(case["config"]["data"]))
             return case
         except (DoesNotFit, ValueError, RuntimeError):
             continue  # PyTorch refuses the layers
@@ -301,6 +306,13 @@ def draw_hook(rng, case):
     hook = rng.choice(["none", "gather_bf16", "gather_f16"])
     if rng.random() < 0.2 and "reduction_dtype" not in comm:
         comm["hook"] = hook
+
+
+def draw_zero(rng, case):
+    config = case["config"]
+    if rng.random() < 0.2 and config["comm"].get("hook", "none") == "none" and (
+            config["optimizer"]["kind"] not in ("lamb", "lars")):
+        config["zero"] = {"stage": 1}
 
 
 def draw_checkpoint(rng):

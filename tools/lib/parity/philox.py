@@ -72,15 +72,25 @@ class Stream:
             if draw <= limit:
                 return draw % bound
 
+    def unit(self):
+        """A number in [0, 1), f64."""
+        high = self._bits32()
+        return (((high << 32) | self._bits32()) >> 11) * 2.0 ** -53
+
+
+def shuffle(order, stream):
+    """Fisher-Yates, in place."""
+    for n in range(len(order), 1, -1):
+        j = stream.below(n)
+        order[n - 1], order[j] = order[j], order[n - 1]
+
 
 def epoch_order(size, seed, epoch):
     """The order of the samples of an epoch."""
     stream = Stream(key_of(seed, SHUFFLE), step=epoch,
                     path=hash_of("data.epoch_order"))
     order = list(range(size))
-    for n in range(size, 1, -1):
-        j = stream.below(n)
-        order[n - 1], order[j] = order[j], order[n - 1]
+    shuffle(order, stream)
     return order
 
 

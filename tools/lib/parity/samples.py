@@ -2,8 +2,9 @@
 the trainer, tensors for PyTorch.
 
     samples = Samples(case, folder)     # writes the files of "tokens"
-    samples.train(epoch=0, sample=3)    # (x, y)
-    samples.test(sample=0)
+    samples.part                        # what is trained on
+    samples.train(epoch=0, sample=3)    # (x, y) of the fourth of these
+    samples.test(sample=0), samples.test_count
 
 There are two kinds of data: "synthetic", vectors or images with classes or
 numbers as targets, and "tokens". tests/data tests the readers of other formats.
@@ -16,8 +17,8 @@ import numpy as np
 import torch
 
 from parity import philox
+from parity.batches import balanced, training_part
 from parity.losses import PADDING
-
 
 
 def is_classification(data):
@@ -29,7 +30,7 @@ class Samples:
 
     def __init__(self, case, folder):
         data = dict(case["config"]["data"])
-        self._data = data
+        self._data, self.part = data, training_part(case)
         self._windows = data.get("window") == "random"
         if data["kind"] == "tokens":
             path = os.path.join(folder, "data")
@@ -37,7 +38,18 @@ class Samples:
             data["path"] = path
         else:
             self._train = synthetic(data, data["train_count"], "train")
-            self._test = synthetic(data, data["test_count"], "test")
+            self._test = (synthetic(data, data["test_count"], "test")
+                          if "test_count" in data else tuple(
+                              part[self.part.held] for part in self._train))
+        self.test_count = len(self._test[0])
+        if data.get("balance_classes"):
+            self.part.weights = balanced(
+                self._train[1][self.part.left].tolist())
+        if "sample_weights" in data:
+            path = os.path.join(folder, "weights.txt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines("%r\n" % w for w in data["sample_weights"])
+            data["sample_weights"] = path
         self.config = {key: data[key] for key in data
                        if data["kind"] == "synthetic"
                        or key not in ("train_count", "test_count")}
@@ -62,6 +74,7 @@ class Samples:
         self._test = windows(test, data["test_count"], context)
 
     def train(self, epoch, sample):
+        sample = self.part.left[sample]
         if not self._windows:
             return self._train[0][sample], self._train[1][sample]
         context = self._data["context"]

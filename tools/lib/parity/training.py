@@ -23,7 +23,7 @@ import fnmatch
 
 import torch
 
-from parity import philox
+from parity.batches import Batches
 from parity.course import Course, reduced_in
 from parity.losses import Loss
 from parity.models import network_of
@@ -66,6 +66,7 @@ class Training:
     def __init__(self, case, samples, start, dtype, course, rounds, noise):
         config = self._config = case["config"]
         self._samples, self._dtype = samples, dtype
+        self._batches = Batches(case, samples.part)
         self._course, self._noise = course, noise
         self._net = network_of(case).to(dtype)
         self._load(start)
@@ -114,7 +115,7 @@ class Training:
             self.run.saved[self._step] = {name: p.detach().clone()
                                           for name, p in self._named}
             every = self._config["train"].get("eval_every",
-                                              self._steps_per_epoch())
+                                              self._batches.per_epoch)
             if self._step % every == 0 or self._step == until:
                 self._evaluate()
         self._set_buffers(self._buffers[0])
@@ -133,18 +134,10 @@ class Training:
         run.buffers = self._buffers_now()
         return run
 
-    def _steps_per_epoch(self):
-        return (self._config["data"]["train_count"]
-                // self._config["train"]["global_batch_size"])
-
     def _batch(self):
         """x and y of the samples of this step."""
-        size = self._config["train"]["global_batch_size"]
-        epoch, at = divmod(self._step, self._steps_per_epoch())
-        order = philox.epoch_order(self._config["data"]["train_count"],
-                                   self._config["train"]["seed"], epoch)
-        return self._stack([self._samples.train(epoch, i)
-                            for i in order[at * size:(at + 1) * size]])
+        epoch, numbers = self._batches.of_step(self._step)
+        return self._stack([self._samples.train(epoch, i) for i in numbers])
 
     def _stack(self, pairs):
         x, y = (torch.stack(part) for part in zip(*pairs))
@@ -156,19 +149,16 @@ class Training:
         return self._net(x[positions])
 
     def _parts(self, size, dp, micro):
-        """The forwards of a step: pairs of a replica and its samples, of a
-        global batch of which replica r has the r-th part. Batch norms that are
+        """The forwards of a step: pairs of a replica and the positions of its
+        samples in the global batch, of which replica r has the r-th part. Batch norms that are
         synchronised see those of all replicas at once."""
         if not (self._rounds() or self._net.has_batch_norm()):
             return [(0, list(range(size)))]
-        share, parts = size // dp, []
-        for begin in range(0, share, micro):
-            of_each = [[r * share + i for i in
-                        range(begin, min(begin + micro, share))]
-                       for r in range(dp)]
+        parts = []
+        for of_each in self._batches.parts(size, dp, micro):
             if self._sync and self._net.has_batch_norm():
                 of_each = [sum(of_each, [])]
-            parts += enumerate(of_each)
+            parts += [(r, each) for r, each in enumerate(of_each) if each]
         return parts
 
     def _rounds(self):
@@ -277,7 +267,7 @@ class Training:
         self._set_buffers(self._buffers[0])
         x, target = self._stack([
             self._samples.test(i)
-            for i in range(self._config["data"]["test_count"])])
+            for i in range(self._samples.test_count)])
         output = self._net(x).to(self._loss_dtype)
         self._net.train()
         # An evaluation in which nothing counts has no loss, whatever is its
