@@ -7,8 +7,7 @@
 #include "actors/chunks/memory_holders.h"
 #include "actors/engine/actions/actions.h"
 #include "actors/engine/engine_inputs.h"
-#include "actors/engine/gather_states.h"
-#include "actors/engine/share_buffers.h"
+#include "actors/engine/share_state.h"
 #include "actors/engine/snapshot.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
@@ -139,13 +138,9 @@ absl::Status StepRunner::WithHolders(const absl::Status& exhausted) const {
       "; make micro-batches smaller, or recompute modules in backward"));
 }
 
-absl::Status StepRunner::ShareBuffers(std::int64_t step) {
+absl::Status StepRunner::ShareState(StepKind kind, std::int64_t step) {
   TROUPE_RETURN_IF_ERROR(FinishTail());
-  return actors::ShareBuffers(*parts_, step);
-}
-
-absl::Status StepRunner::GatherStates(std::int64_t step) {
-  return actors::GatherStates(*parts_, step);
+  return actors::ShareState(*parts_, kind, step);
 }
 
 absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(

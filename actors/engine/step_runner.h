@@ -110,12 +110,9 @@ class StepRunner {
   // Returns the actions that have not ended, for errors of a stalled step.
   std::string Unfinished() const { return dispatcher_->Unfinished(); }
 
-  // Gives all replicas the first one's buffers (share_buffers.h), after the end
+  // Brings together what the replicas have apart (share_state.h), after the end
   // of a step's tail. Blocks like a step.
-  absl::Status ShareBuffers(std::int64_t step);
-  // Gives the first replica the states of all owners (gather_states.h), for the
-  // next snapshot. Call it after the end of a step's tail. Blocks like a step.
-  absl::Status GatherStates(std::int64_t step);
+  absl::Status ShareState(StepKind kind, std::int64_t step);
   // Returns a copy of the state after step `step`, of which no tail is left, or
   // hashes of it. Errors: those of snapshot.h.
   absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step,

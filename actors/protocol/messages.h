@@ -204,8 +204,8 @@ struct Loaded {
   std::vector<StepBatches> steps;
 };
 
-// Asks the compute strand to run these steps, in order. kShareBuffers has none:
-// `first` is the number of steps before it.
+// Asks the compute strand to run these steps, in order. A kind that
+// SharesState() has none: `first` is the number of steps before it.
 struct RunSteps {
   StepKind kind = StepKind::kTrain;
   std::int64_t first = 0;

@@ -163,12 +163,8 @@ absl::Status ComputeState::RunQueue() {
 absl::Status ComputeState::RunFront() {
   RunSteps front = std::move(queue_.front());
   queue_.pop_front();
-  if (front.kind == StepKind::kShareBuffers ||
-      front.kind == StepKind::kGatherStates) {
-    TROUPE_RETURN_IF_ERROR(runner_->ShareBuffers(front.first));
-    if (front.kind == StepKind::kGatherStates) {
-      TROUPE_RETURN_IF_ERROR(runner_->GatherStates(front.first));
-    }
+  if (SharesState(front.kind)) {
+    TROUPE_RETURN_IF_ERROR(runner_->ShareState(front.kind, front.first));
     StepsDone done;
     done.kind = front.kind;
     done.first = front.first;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/caf/actor_timeout.h"
 #include "actors/caf/status_error.h"
+#include "actors/engine/share_state.h"
 #include "base/field_error.h"
 
 namespace troupe::actors {
@@ -129,8 +130,7 @@ void RankState::Dispatch() {
 
 void RankState::OnStepsDone(const StepsDone& done) {
   --runs_;
-  if (done.kind == StepKind::kShareBuffers ||
-      done.kind == StepKind::kGatherStates) {
+  if (SharesState(done.kind)) {
     OnShared(done.kind);
     return;
   }
@@ -169,7 +169,7 @@ void RankState::Share(StepKind kind, std::int64_t step) {
 
 void RankState::OnShared(StepKind kind) {
   // Buffers that an evaluation needs may come before all that a copy needs.
-  if (taking_ && kind == BeforeSnapshot()) {
+  if (taking_ && kind == SharedForSnapshot(*context_->plan, context_->rank)) {
     CopyShard(*std::exchange(taking_, std::nullopt));
   }
   Dispatch();
@@ -194,19 +194,13 @@ void RankState::EndEvaluationIfDone() {
 
 void RankState::OnTakeSnapshot(const TakeSnapshot& take) {
   if (!IsCurrent(take.generation)) return;
-  if (const std::optional<StepKind> before = BeforeSnapshot()) {
+  if (const std::optional<StepKind> before =
+          SharedForSnapshot(*context_->plan, context_->rank)) {
     Share(*before, take.step);
     taking_ = take;
   } else {
     CopyShard(take);
   }
-}
-
-std::optional<StepKind> RankState::BeforeSnapshot() const {
-  const pipeline::Plan& plan = *context_->plan;
-  if (plan.owners() > 1) return StepKind::kGatherStates;
-  if (plan.SharesBuffers(context_->rank)) return StepKind::kShareBuffers;
-  return std::nullopt;
 }
 
 void RankState::CopyShard(const TakeSnapshot& take) {

@@ -77,12 +77,10 @@ class RankState {
   void Dispatch();
   void OnBatchesEvaluated(const StepsDone& done);
   void EndEvaluationIfDone();
-  // Makes the replicas of this rank share what they do not have in common
-  // (kShareBuffers, kGatherStates), which all of them do; OnShared() follows.
+  // Brings together what the replicas of this rank have apart
+  // (actors/engine/share_state.h), which all of them do; OnShared() follows.
   void Share(StepKind kind, std::int64_t step);
   void OnShared(StepKind kind);
-  // Returns what replicas share before a snapshot, if anything.
-  std::optional<StepKind> BeforeSnapshot() const;
   // Copies the rank's shard, if it holds one, and reports.
   void CopyShard(const TakeSnapshot& take);
   void EndStrands(const absl::Status& status);

@@ -20,10 +20,8 @@
 namespace troupe::actors {
 
 // A prediction runs like an evaluation, but returns the model's output in place
-// of a loss. kShareBuffers is no step: between steps, replicas take the first
-// one's buffers (actors/engine/share_buffers.h). Nor is kGatherStates, in which
-// the first one takes the optimizer states of all owners, too
-// (actors/engine/gather_states.h).
+// of a loss. The last two are no steps: in them replicas bring together what
+// they have apart (actors/engine/share_state.h).
 enum class StepKind : std::uint8_t {
   kTrain,
   kEvaluate,
@@ -31,6 +29,11 @@ enum class StepKind : std::uint8_t {
   kShareBuffers,
   kGatherStates
 };
+
+// Returns whether a kind is no step, but what replicas share between steps.
+inline bool SharesState(StepKind kind) {
+  return kind == StepKind::kShareBuffers || kind == StepKind::kGatherStates;
+}
 
 using StepBatches = std::vector<data::Batch>;  // a rank's micro-batches
 

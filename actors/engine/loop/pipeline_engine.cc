@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/chunks/step/loss_check.h"
 #include "actors/engine/engine_inputs.h"
-#include "actors/engine/share_buffers.h"
+#include "actors/engine/share_state.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/step_scalars.h"
@@ -215,7 +215,7 @@ absl::StatusOr<LossBits> PipelineEngine::Evaluate(StepKind kind,
 }
 
 absl::Status PipelineEngine::ShareBuffers() {
-  return actors::ShareBuffers(*parts_, step_);
+  return ShareState(*parts_, StepKind::kShareBuffers, step_);
 }
 
 }  // namespace troupe::actors

@@ -107,7 +107,7 @@ class PipelineEngine : private Chunk::Listener {
   // stage. Call it after Evaluate().
   nn::Tensor TakeOutput() { return parts_->outputs.Take(); }
   bool has_outputs() const { return parts_->chunks.back()->is_last(); }
-  // Gives all replicas the first one's buffers (share_buffers.h).
+  // Gives all replicas the first one's buffers (share_state.h).
   absl::Status ShareBuffers();
 
   // Delivers tensors of another stage (StepRunner::Deliver).

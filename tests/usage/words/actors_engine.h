@@ -230,15 +230,12 @@ extern const int action;
 extern const comm::Event ready;
 }  // namespace reducer_h
 
-namespace share_buffers_h {
+namespace share_state_h {
+extern const pipeline::Plan plan;
+extern const int rank;
 extern const EngineParts parts;
 extern const std::int64_t step;
-}  // namespace share_buffers_h
-
-namespace gather_states_h {
-extern const EngineParts parts;
-extern const std::int64_t step;
-}  // namespace gather_states_h
+}  // namespace share_state_h
 
 namespace replica_hash_h {
 extern const EngineParts parts;

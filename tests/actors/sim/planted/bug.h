@@ -52,8 +52,7 @@ enum class Bug {
   kFastestRankCounts,
   kOneEvaluationIsMissing,
   kFailureEndsTheCheckpoint,
-  // Equal replicas: actors/engine/actions/update.cc,
-  // share_buffers.cc.
+  // Equal replicas: actors/engine/actions/update.cc, share_state.cc.
   kReplicaMissesAnUpdate,
   kReplicaKeepsItsBuffers,
   kEnd,

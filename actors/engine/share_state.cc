@@ -1,4 +1,4 @@
-#include "actors/engine/gather_states.h"
+#include "actors/engine/share_state.h"
 
 #include <string>
 #include <utility>
@@ -12,6 +12,27 @@
 
 namespace troupe::actors {
 namespace {
+
+// Names what was shared in an error of its collectives.
+absl::Status WithPlace(const absl::Status& status, absl::string_view what,
+                       std::int64_t step) {
+  return base::WithMessage(status, absl::StrCat(what, ", after step ", step,
+                                                ": ", status.message()));
+}
+
+absl::Status ShareBuffers(const EngineParts& parts, std::int64_t step) {
+  LayerCollectives* const replicas = parts.device.Along("dp");
+  for (const auto& chunk : parts.chunks) {
+    for (const nn::Tensor& block : chunk->parameters().shared_buffers()) {
+      TROUPE_CHECK(replicas != nullptr, "a plan that shares has the group");
+      const absl::Status status =
+          replicas->Run(comm::Broadcast(/*root=*/0, block));
+      if (status.ok()) continue;
+      return WithPlace(status, "buffers of the first replica", step);
+    }
+  }
+  return absl::OkStatus();
+}
 
 // Gathers one bucket of a state in `whole`, an arena in host memory of the
 // first replica.
@@ -55,14 +76,10 @@ absl::StatusOr<nn::Tensor> Gather(const nn::ParameterArena& arena,
   return whole;
 }
 
-}  // namespace
-
 absl::Status GatherStates(const EngineParts& parts, std::int64_t step) {
-  if (parts.setup.plan->owners() == 1) return absl::OkStatus();
   LayerCollectives* const replicas = parts.device.Along("dp");
   TROUPE_CHECK(replicas != nullptr, "a plan with owners has the group");
   parts.events.AwaitAllUpdates();
-  parts.position.BeginStep(StepKind::kGatherStates, step);
   for (ChunkParameters* parameters : parts.parameters) {
     for (int i = 0; i < parameters->num_arenas(); ++i) {
       const nn::ParameterArena& arena = parameters->arena(i);
@@ -71,18 +88,38 @@ absl::Status GatherStates(const EngineParts& parts, std::int64_t step) {
         absl::StatusOr<nn::Tensor> whole =
             Gather(arena, state, parts.kernels(), *replicas);
         if (!whole.ok()) {
-          return base::WithMessage(
-              whole.status(),
-              absl::StrCat("state ", name, " of all owners, after step ", step,
-                           ": ", whole.status().message()));
+          return WithPlace(whole.status(),
+                           absl::StrCat("state ", name, " of all owners"),
+                           step);
         }
         if (whole->defined()) states.push_back(*std::move(whole));
       }
       parameters->KeepWholeStates(i, std::move(states));
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ShareState(const EngineParts& parts, StepKind kind,
+                        std::int64_t step) {
+  TROUPE_CHECK(SharesState(kind), "a step shares nothing");
+  parts.position.BeginStep(StepKind::kShareBuffers, step);
+  TROUPE_RETURN_IF_ERROR(ShareBuffers(parts, step));
+  if (kind == StepKind::kGatherStates && parts.setup.plan->owners() > 1) {
+    parts.position.BeginStep(StepKind::kGatherStates, step);
+    TROUPE_RETURN_IF_ERROR(GatherStates(parts, step));
+  }
   parts.position.EndStep();
   return absl::OkStatus();
+}
+
+std::optional<StepKind> SharedForSnapshot(const pipeline::Plan& plan,
+                                          int rank) {
+  if (plan.owners() > 1) return StepKind::kGatherStates;
+  if (plan.SharesBuffers(rank)) return StepKind::kShareBuffers;
+  return std::nullopt;
 }
 
 }  // namespace troupe::actors

@@ -1,0 +1,52 @@
+// Brings together between steps what the replicas of a stage have apart:
+//
+//     kShareBuffers   The first replica's buffers go to all, by broadcasts
+//                     along dp, as PyTorch's DistributedDataParallel
+//                     (broadcast_buffers) does at each forward. It does
+//                     nothing for stages that need none
+//                     (StagePlan::shares_buffers).
+//     kGatherStates   So do they, and then the whole states of the optimizer,
+//                     of which each replica has slices
+//                     (pipeline::PlanChoices::owners()), go to the first one,
+//                     whose next snapshot has them (snapshot.h). It does no
+//                     more than the other if each replica has all states.
+//
+//   const StepKind kind = SharedForSnapshot(plan, rank).value();
+//   TROUPE_RETURN_IF_ERROR(ShareState(parts, kind, step));
+//
+// All ranks call it with one kind after step `step`: before an evaluation with
+// kShareBuffers, and before a snapshot. Replicas then evaluate with what the
+// checkpoint holds, and a job that resumes from it goes on with the same
+// buffers on every replica.
+//
+// Cost: the bytes of the buffers, in one collective for each of their dtypes;
+// the first replica receives the states of the others, bucket by bucket, in
+// host memory that becomes that of its snapshot.
+// Errors: kResourceExhausted if there is no such memory, which names the state;
+// those of LayerCollectives::Run().
+// Threads: the compute strand's.
+
+#ifndef ACTORS_ENGINE_SHARE_STATE_H_
+#define ACTORS_ENGINE_SHARE_STATE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "actors/chunks/step/step_types.h"
+#include "actors/engine/engine_parts.h"
+#include "pipeline/plan.h"
+
+namespace troupe::actors {
+
+// `kind` is kShareBuffers or kGatherStates.
+absl::Status ShareState(const EngineParts& parts, StepKind kind,
+                        std::int64_t step);
+
+// Returns what the replicas of a rank's stages share before a snapshot, if
+// anything.
+std::optional<StepKind> SharedForSnapshot(const pipeline::Plan& plan, int rank);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_ENGINE_SHARE_STATE_H_
