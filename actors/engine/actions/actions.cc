@@ -32,20 +32,16 @@ std::unique_ptr<StepAction> Make(ActionKind kind, const EngineParts& parts) {
     case ActionKind::kSendActivation:
     case ActionKind::kSendGradient:
       return std::make_unique<SendAction>(parts);
-    case ActionKind::kReduceLoss:
-      return std::make_unique<ReduceLossAction>(parts);
-    case ActionKind::kReduceFindings:
-      return std::make_unique<ReduceFindingsAction>(parts);
     case ActionKind::kReduceTied:
       return std::make_unique<ReduceTiedAction>(parts);
-    case ActionKind::kReduceBucket:
-      return std::make_unique<ReduceBucketAction>(parts);
     case ActionKind::kUpdateBucket:
       return std::make_unique<UpdateAction>(parts);
+    case ActionKind::kReduceLoss:
+    case ActionKind::kReduceFindings:
+    case ActionKind::kReduceBucket:
     case ActionKind::kReduceUpdateBucket:
-      return std::make_unique<ReduceUpdateAction>(parts);
     case ActionKind::kGatherBucket:
-      return std::make_unique<GatherBucketAction>(parts);
+      return MakeCollectiveAction(kind, parts);
   }
   return nullptr;
 }

@@ -1,5 +1,7 @@
 #include "actors/engine/actions/reductions.h"
 
+#include <utility>
+
 #include "actors/engine/actions/findings.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
@@ -9,20 +11,21 @@
 namespace troupe::actors {
 
 using pipeline::Action;
+using pipeline::ActionKind;
 
 absl::StatusOr<StepAction::Progress> CollectiveAction::Begin(
     int id, StepInFlight& step, Dispatcher& dispatcher) {
   const Action& action = step.ActionAt(id);
   step.trace->Begin(action);
   TROUPE_ASSIGN_OR_RETURN(std::optional<comm::Collective> collective,
-                          Make(action, step, dispatcher));
+                          steps_.make(parts_, action, step));
   if (collective.has_value()) {
     // The bucket that the backward completes last is read first by the next
     // forward.
     if (parts_.overlaps_steps) collective->priority = id;
     const absl::StatusOr<bool> done =
         parts_.reducer.Start(id, pipeline::GroupOf(action), *collective,
-                             Ready(action, step, dispatcher));
+                             steps_.ready(parts_, action, step));
     if (!done.ok()) return CollectiveError(step, id, done.status());
     if (!*done) return Progress::kPending;
   }
@@ -30,130 +33,160 @@ absl::StatusOr<StepAction::Progress> CollectiveAction::Begin(
   return Progress::kDone;
 }
 
-// --- LR ---
+absl::Status CollectiveAction::End(int id, StepInFlight& step, Dispatcher&,
+                                   const base::Event& done) {
+  return steps_.end(parts_, step.ActionAt(id), step, done);
+}
 
-absl::StatusOr<std::optional<comm::Collective>> ReduceLossAction::Make(
-    const Action&, StepInFlight& step, Dispatcher&) {
+namespace {
+
+using Made = absl::StatusOr<std::optional<comm::Collective>>;
+
+// --- LR: sums the losses of a step over all ranks. ---
+
+Made SumLoss(const EngineParts&, const Action&, StepInFlight& step) {
   return step.loss->Sum();
 }
 
-base::Event ReduceLossAction::Ready(const Action&, const StepInFlight& step,
-                                    const Dispatcher&) const {
+base::Event LossReady(const EngineParts&, const Action&,
+                      const StepInFlight& step) {
   return step.loss->ready();
 }
 
-absl::Status ReduceLossAction::End(int, StepInFlight& step, Dispatcher&,
-                                   const base::Event& done) {
+absl::Status EndLoss(const EngineParts&, const Action&, StepInFlight& step,
+                     const base::Event& done) {
   step.loss->NoteReduced(done);
   step.loss_reduced = true;
   return absl::OkStatus();
 }
 
-// --- NR ---
+// --- NR: sums the findings in all gradients (findings.h) over the stages. ---
 
-absl::StatusOr<std::optional<comm::Collective>> ReduceFindingsAction::Make(
-    const Action&, StepInFlight& step, Dispatcher&) {
-  TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
+Made SumFindings(const EngineParts& parts, const Action&, StepInFlight& step) {
+  TROUPE_RETURN_IF_ERROR(Inspect(parts, step));
   // Replicas have the same findings, so only the first one adds its own, unless
   // each has looked at a slice of its own.
-  const pipeline::Plan& plan = *parts_.setup.plan;
-  const bool adds =
-      plan.owners() > 1 ||
-      plan.mesh.CoordOf(parts_.setup.rank, pipeline::kDpAxis) == 0;
+  const pipeline::Plan& plan = *parts.setup.plan;
+  const bool adds = plan.owners() > 1 ||
+                    plan.mesh.CoordOf(parts.setup.rank, pipeline::kDpAxis) == 0;
   TROUPE_ASSIGN_OR_RETURN(comm::Collective sum, step.loss->SumFindings(adds));
   return std::make_optional(std::move(sum));
 }
 
-base::Event ReduceFindingsAction::Ready(const Action&, const StepInFlight& step,
-                                        const Dispatcher&) const {
+base::Event FindingsReady(const EngineParts&, const Action&,
+                          const StepInFlight& step) {
   return step.loss->found_ready();
 }
 
-absl::Status ReduceFindingsAction::End(int, StepInFlight& step, Dispatcher&,
-                                       const base::Event& done) {
+absl::Status EndFindings(const EngineParts&, const Action&, StepInFlight& step,
+                         const base::Event& done) {
   step.loss->NoteFindingsReduced(done);
   return absl::OkStatus();
 }
 
-// --- AR ---
+// --- AR: reduces the gradients of a bucket over the replicas, as the bucket's
+// BucketReduction says: one collective for each of its rounds. ---
 
-absl::StatusOr<std::optional<comm::Collective>> ReduceBucketAction::Make(
-    const Action& action, StepInFlight&, Dispatcher&) {
-  const ChunkParameters& parameters = parts_.ParametersOf(action);
+Made ReduceGrads(const EngineParts& parts, const Action& action,
+                 StepInFlight&) {
+  const ChunkParameters& parameters = parts.ParametersOf(action);
   // A backward may have updated the bucket already.
   if (parameters.updates().IsUpdated(action.index)) return std::nullopt;
   return parameters.reductions().Exchange(action.index, action.round);
 }
 
-base::Event ReduceBucketAction::Ready(const Action& action, const StepInFlight&,
-                                      const Dispatcher&) const {
-  return parts_.events.Ready(action.chunk, action.index);
+base::Event GradsReady(const EngineParts& parts, const Action& action,
+                       const StepInFlight&) {
+  return parts.events.Ready(action.chunk, action.index);
 }
 
-absl::Status ReduceBucketAction::End(int id, StepInFlight& step, Dispatcher&,
-                                     const base::Event& done) {
-  const Action& action = step.ActionAt(id);
-  if (parts_.ParametersOf(action).reductions().in_place(action.index)) {
-    parts_.events.NoteReduced(action.chunk, action.index, done);
-    return absl::OkStatus();
-  }
-  return EndRound(action, pipeline::IsLastRound(action, step.index), done);
-}
-
-// Enqueues in the queue of updates, so that the compute queue waits for no
-// peers.
-absl::Status ReduceBucketAction::EndRound(const Action& action, bool last,
-                                          const base::Event& done) {
-  nn::Kernels& kernels = parts_.kernels();
-  const nn::Queue queue = parts_.events.update_queue();
+// Begins the next round, or ends the reduction after its `last` one. Enqueues
+// in the queue of updates, so that the compute queue waits for no peers.
+absl::Status EndRound(const EngineParts& parts, const Action& action, bool last,
+                      const base::Event& done) {
+  nn::Kernels& kernels = parts.kernels();
+  const nn::Queue queue = parts.events.update_queue();
   nn::Wait(kernels, queue, done);
   const nn::QueueScope scope(kernels, queue);
-  BucketReductions& reductions = parts_.ParametersOf(action).reductions();
+  BucketReductions& reductions = parts.ParametersOf(action).reductions();
   TROUPE_RETURN_IF_ERROR(
       last ? reductions.End(action.index)
            : reductions.Begin(action.index, action.round + 1));
   const base::Event there = nn::Record(kernels, queue);
   if (last) {
-    parts_.events.NoteReduced(action.chunk, action.index, there);
+    parts.events.NoteReduced(action.chunk, action.index, there);
   } else {
-    parts_.events.NoteSummed(action.chunk, action.index, there);
+    parts.events.NoteSummed(action.chunk, action.index, there);
   }
   return absl::OkStatus();
 }
 
-// --- RU ---
-
-absl::StatusOr<std::optional<comm::Collective>> ReduceUpdateAction::Make(
-    const Action& action, StepInFlight&, Dispatcher&) {
-  return parts_.ParametersOf(action).updates().ReduceUpdate(action.index);
+absl::Status EndGrads(const EngineParts& parts, const Action& action,
+                      StepInFlight& step, const base::Event& done) {
+  if (parts.ParametersOf(action).reductions().in_place(action.index)) {
+    parts.events.NoteReduced(action.chunk, action.index, done);
+    return absl::OkStatus();
+  }
+  return EndRound(parts, action, pipeline::IsLastRound(action, step.index),
+                  done);
 }
 
-absl::Status ReduceUpdateAction::End(int id, StepInFlight& step,
-                                     Dispatcher& dispatcher,
-                                     const base::Event& done) {
-  TROUPE_RETURN_IF_ERROR(ReduceBucketAction::End(id, step, dispatcher, done));
-  const Action& action = step.ActionAt(id);
-  parts_.ParametersOf(action).ReleaseGrads(action.index);
+// --- RU: does the same and updates the bucket, in one pass over memory. ---
+
+Made ReduceAndUpdate(const EngineParts& parts, const Action& action,
+                     StepInFlight&) {
+  return parts.ParametersOf(action).updates().ReduceUpdate(action.index);
+}
+
+absl::Status EndUpdate(const EngineParts& parts, const Action& action,
+                       StepInFlight& step, const base::Event& done) {
+  TROUPE_RETURN_IF_ERROR(EndGrads(parts, action, step, done));
+  parts.ParametersOf(action).ReleaseGrads(action.index);
   return absl::OkStatus();
 }
 
-// --- AG ---
+// --- AG: brings the slices of a bucket's values together that the replicas
+// have updated. ---
 
-absl::StatusOr<std::optional<comm::Collective>> GatherBucketAction::Make(
-    const Action& action, StepInFlight&, Dispatcher&) {
-  return parts_.ParametersOf(action).updates().GatherValues(action.index);
+Made GatherSlices(const EngineParts& parts, const Action& action,
+                  StepInFlight&) {
+  return parts.ParametersOf(action).updates().GatherValues(action.index);
 }
 
-base::Event GatherBucketAction::Ready(const Action& action, const StepInFlight&,
-                                      const Dispatcher&) const {
-  return parts_.events.Updated(action.chunk, action.index);
+base::Event SlicesReady(const EngineParts& parts, const Action& action,
+                        const StepInFlight&) {
+  return parts.events.Updated(action.chunk, action.index);
 }
 
-absl::Status GatherBucketAction::End(int id, StepInFlight& step, Dispatcher&,
-                                     const base::Event& done) {
-  const Action& action = step.ActionAt(id);
-  parts_.events.NoteGathered(action.chunk, action.index, done);
+absl::Status EndGather(const EngineParts& parts, const Action& action,
+                       StepInFlight&, const base::Event& done) {
+  parts.events.NoteGathered(action.chunk, action.index, done);
   return absl::OkStatus();
+}
+
+struct KindSteps {
+  ActionKind kind;
+  CollectiveAction::Steps steps;
+};
+
+constexpr KindSteps kSteps[] = {
+    {ActionKind::kReduceLoss, {SumLoss, LossReady, EndLoss}},
+    {ActionKind::kReduceFindings, {SumFindings, FindingsReady, EndFindings}},
+    {ActionKind::kReduceBucket, {ReduceGrads, GradsReady, EndGrads}},
+    {ActionKind::kReduceUpdateBucket, {ReduceAndUpdate, GradsReady, EndUpdate}},
+    {ActionKind::kGatherBucket, {GatherSlices, SlicesReady, EndGather}},
+};
+
+}  // namespace
+
+std::unique_ptr<StepAction> MakeCollectiveAction(ActionKind kind,
+                                                 const EngineParts& parts) {
+  for (const KindSteps& known : kSteps) {
+    if (known.kind == kind) {
+      return std::make_unique<CollectiveAction>(known.steps, parts);
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace troupe::actors

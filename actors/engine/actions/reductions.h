@@ -1,11 +1,12 @@
 // LR, NR, AR, RU, AG: one collective each, in the group that the rules name
-// (pipeline/table/action_rules.h). A derived class makes the collective, says
-// when its range is ready and handles its end; CollectiveAction gives it to the
-// Reducer.
+// (pipeline/table/action_rules.h). A row of the table in reductions.cc makes
+// the collective, says when its range is ready and handles its end;
+// CollectiveAction gives it to the Reducer.
 
 #ifndef ACTORS_ENGINE_ACTIONS_REDUCTIONS_H_
 #define ACTORS_ENGINE_ACTIONS_REDUCTIONS_H_
 
+#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -20,104 +21,38 @@ namespace troupe::actors {
 
 class CollectiveAction : public StepAction {
  public:
-  explicit CollectiveAction(const EngineParts& parts) : parts_(parts) {}
+  // Calls in which the kinds differ. They have no state of their own.
+  struct Steps {
+    // Returns the collective; none if nothing is left to do.
+    absl::StatusOr<std::optional<comm::Collective>> (*make)(
+        const EngineParts& parts, const pipeline::Action& action,
+        StepInFlight& step);
+    // Returns the event after which the collective's range may be read.
+    base::Event (*ready)(const EngineParts& parts,
+                         const pipeline::Action& action,
+                         const StepInFlight& step);
+    // Notes the end, whose data are there once `done` has completed.
+    absl::Status (*end)(const EngineParts& parts,
+                        const pipeline::Action& action, StepInFlight& step,
+                        const base::Event& done);
+  };
+
+  CollectiveAction(const Steps& steps, const EngineParts& parts)
+      : steps_(steps), parts_(parts) {}
 
   absl::StatusOr<Progress> Begin(int id, StepInFlight& step,
-                                 Dispatcher& dispatcher) final;
+                                 Dispatcher& dispatcher) override;
+  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
+                   const base::Event& done) override;
 
- protected:
-  // Returns the collective; none if nothing is left to do. What it needs of an
-  // earlier step it asks the dispatcher for (Dispatcher::FinishEarlier).
-  virtual absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step,
-      Dispatcher& dispatcher) = 0;
-  // Returns the event after which the collective's range may be read.
-  virtual base::Event Ready(const pipeline::Action& action,
-                            const StepInFlight& step,
-                            const Dispatcher& dispatcher) const = 0;
-
+ private:
+  const Steps steps_;
   const EngineParts& parts_;
 };
 
-// LR: sums the losses of a step over all ranks.
-class ReduceLossAction : public CollectiveAction {
- public:
-  using CollectiveAction::CollectiveAction;
-  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
-                   const base::Event& done) override;
-
- protected:
-  absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step,
-      Dispatcher& dispatcher) override;
-  base::Event Ready(const pipeline::Action& action, const StepInFlight& step,
-                    const Dispatcher& dispatcher) const override;
-};
-
-// NR: sums the findings in all gradients (findings.h) over the stages.
-class ReduceFindingsAction : public CollectiveAction {
- public:
-  using CollectiveAction::CollectiveAction;
-  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
-                   const base::Event& done) override;
-
- protected:
-  absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step,
-      Dispatcher& dispatcher) override;
-  base::Event Ready(const pipeline::Action& action, const StepInFlight& step,
-                    const Dispatcher& dispatcher) const override;
-};
-
-// AR: reduces the gradients of a bucket over the replicas, as the bucket's
-// BucketReduction says: one collective for each of its rounds.
-class ReduceBucketAction : public CollectiveAction {
- public:
-  using CollectiveAction::CollectiveAction;
-  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
-                   const base::Event& done) override;
-
- protected:
-  absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step,
-      Dispatcher& dispatcher) override;
-  base::Event Ready(const pipeline::Action& action, const StepInFlight& step,
-                    const Dispatcher& dispatcher) const override;
-
- private:
-  // Begins the next round, or ends the reduction after its `last` one.
-  absl::Status EndRound(const pipeline::Action& action, bool last,
-                        const base::Event& done);
-};
-
-// RU: does the same and updates the bucket, in one pass over memory.
-class ReduceUpdateAction : public ReduceBucketAction {
- public:
-  using ReduceBucketAction::ReduceBucketAction;
-  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
-                   const base::Event& done) override;
-
- protected:
-  absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step,
-      Dispatcher& dispatcher) override;
-};
-
-// AG: brings the slices of a bucket's values together that the replicas have
-// updated.
-class GatherBucketAction : public CollectiveAction {
- public:
-  using CollectiveAction::CollectiveAction;
-  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
-                   const base::Event& done) override;
-
- protected:
-  absl::StatusOr<std::optional<comm::Collective>> Make(
-      const pipeline::Action& action, StepInFlight& step,
-      Dispatcher& dispatcher) override;
-  base::Event Ready(const pipeline::Action& action, const StepInFlight& step,
-                    const Dispatcher& dispatcher) const override;
-};
+// Returns the action of a kind above; null for every other kind.
+std::unique_ptr<StepAction> MakeCollectiveAction(pipeline::ActionKind kind,
+                                                 const EngineParts& parts);
 
 }  // namespace troupe::actors
 
