@@ -261,6 +261,8 @@ class Communicator {
   // `into`. The sender writes to that tensor no more. For ranks of one process
   // whose devices read each other's memory (device/device_group.h).
   virtual bool HandsOver() const { return false; }
+  // Returns an error that names the kind of group if it has no messages.
+  virtual absl::Status CheckMessages() const { return absl::OkStatus(); }
   // Sends `data` to rank `to` once `after` is ready; the event is ready when
   // `data` may be reused. Sends to one rank arrive in the order in which they
   // were started; the receiver selects them by tag. Rank `to` may be this one.

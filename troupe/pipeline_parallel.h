@@ -48,8 +48,10 @@
 //
 // Errors: base::StatusError. kInvalidArgument: the options, the mesh, the model
 // and a batch do not fit together, or ranks differ in them; names what to
-// change. kFailedPrecondition: a call in the wrong order. Errors of a forward
-// name step, micro-batch and module.
+// change. kFailedPrecondition: a call in the wrong order. kUnimplemented, from
+// the constructor: the groups are NCCL's, which have no messages
+// (SpawnOptions::reduction_order). Errors of a forward name step, micro-batch
+// and module.
 // Threads: the rank's own. A model ends before its Rank.
 // Schedules and their sources: pipeline/schedules/schedules.h.
 

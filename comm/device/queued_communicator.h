@@ -39,19 +39,18 @@ class QueuedCommunicator : public Communicator {
   void SetWakeup(std::function<void()>) final {}
   absl::StatusOr<Event> StartSend(int, std::uint32_t, const nn::Tensor&,
                                   Event) override {
-    return NoMessages();
+    return CheckMessages();
   }
   absl::StatusOr<Event> StartRecv(int, std::uint32_t, const nn::Tensor&,
                                   Arrival*) override {
-    return NoMessages();
+    return CheckMessages();
   }
-
- private:
-  absl::Status NoMessages() const {
+  absl::Status CheckMessages() const override {
     return absl::UnimplementedError(absl::StrCat(
         kind_, " has no messages; send them by a group of the host"));
   }
 
+ private:
   const char* const kind_;
 };
 

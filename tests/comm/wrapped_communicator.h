@@ -38,6 +38,9 @@ class WrappedCommunicator : public Communicator {
   }
   bool Progress() override { return inner_->Progress(); }
   bool HandsOver() const override { return inner_->HandsOver(); }
+  absl::Status CheckMessages() const override {
+    return inner_->CheckMessages();
+  }
   absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
                                   const nn::Tensor& data,
                                   Event after) override {

@@ -12,8 +12,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/device_queues.h"
+#include "nn/models/models.h"
 #include "nn/modules/batch_norm.h"
 #include "nn/modules/linear.h"
+#include "nn/ops/loss.h"
 #include "tests/base/seeds.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 #include "tests/troupe/device_programs.h"
@@ -270,6 +272,44 @@ TEST(NcclLoopTest, ProcessesThatStartDifferentCollectivesEnd) {
   EXPECT_THAT(Messages(results),
               Each(HasSubstr("rank 0 started all_reduce(sum, f32 x 4), rank 1 "
                              "started broadcast(root 0, f32 x 4)")));
+}
+
+// Stages exchange tensors by messages, which NCCL's groups do not have. One
+// stage needs none.
+TEST(NcclLoopTest, PipelinesAreRefusedWhereTheyAreMade) {
+  const auto run = [](int dp, int pp, const std::string& order) {
+    SpawnOptions options = NcclRanks(dp * pp, order);
+    options.mesh = pipeline::Mesh(dp, pp);
+    const EmulatedWorld world(GpusOfThreads(dp * pp));
+    return Spawn(
+        [pp](Rank& rank) {
+          PipelineOptions pipe;
+          if (pp > 1) pipe.cuts = {3};
+          pipe.batch = {4, 6};
+          PipelineParallel model(
+              rank,
+              [] {
+                return nn::MakeMlp({6, 8, 3}, {});
+              },
+              pipe);
+          Sgd sgd(model, {/*lr=*/0.1});
+          Var targets = rank.Zeros({4}, DType::kI64);
+          EXPECT_GT(model.Run(rank.Randn({4, 6}), targets,
+                              nn::ops::CrossEntropyLoss()),
+                    0);
+          sgd.Step();
+        },
+        options);
+  };
+  const absl::Status refused = run(1, 2, "any");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(
+      MessageOf(refused),
+      HasSubstr("PipelineParallel: stages exchange tensors by messages, and an "
+                "NCCL group has no messages; send them by a group of the host: "
+                "SpawnOptions::reduction_order = \"tree\" makes such groups"));
+  EXPECT_EQ(run(1, 2, "tree"), absl::OkStatus());
+  EXPECT_EQ(run(2, 1, "any"), absl::OkStatus());
 }
 
 }  // namespace

@@ -31,6 +31,15 @@ StageMessages::StageMessages(Rank& rank, const pipeline::Plan& plan)
   if (plan.mesh.pp() == 1) return;
   group_ = base::OrThrow(rank.strand().MakeGroup(
       plan.mesh.Group(rank.number(), pipeline::kPpAxis)));
+  const absl::Status messages = group_->CheckMessages();
+  if (messages.ok()) return;
+  throw base::StatusError(absl::Status(
+      messages.code(),
+      absl::StrCat(
+          "PipelineParallel: stages exchange tensors by messages, and ",
+          messages.message(),
+          ": SpawnOptions::reduction_order = \"tree\" makes such "
+          "groups")));
 }
 
 StageMessages::~StageMessages() {

@@ -41,6 +41,7 @@ class StageMessages {
  public:
   // Makes the group of the ranks along pp, which all call it. Both references
   // outlive it.
+  //   kUnimplemented: such groups have no messages; says what to set.
   StageMessages(Rank& rank, const pipeline::Plan& plan);
   ~StageMessages();
   StageMessages(const StageMessages&) = delete;
