@@ -1,14 +1,18 @@
 #include "troupe/trainer.h"
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/exception_text.h"
 #include "base/field_error.h"
+#include "base/status_error.h"
 #include "troupe/trainer/evaluation_job.h"
+#include "troupe/trainer/prediction_run.h"
 #include "troupe/trainer/trainer_job.h"
 #include "troupe/trainer/trainer_placement.h"
 
@@ -158,6 +162,34 @@ absl::StatusOr<std::map<std::string, double>> Trainer::Evaluate(
     if (absl::StartsWith(name, prefix)) metrics[name] = value;
   }
   return metrics;
+}
+
+absl::StatusOr<Predictions> Trainer::Predict(const Task& task,
+                                             const FitData& data,
+                                             const std::string& ckpt_path,
+                                             bool return_predictions) {
+  TROUPE_RETURN_IF_ERROR(CheckCallbacks(options_));
+  TROUPE_ASSIGN_OR_RETURN(const actors::Checkpoint at,
+                          CheckpointAt(options_, ckpt_path));
+  global_step_ = at.state().step;
+  Observer observer(*this);
+  Predictions predictions;
+  // Callbacks are the program's code, and may throw.
+  try {
+    observer.Tell([&](Callback& to) { to.OnPredictStart(*this); });
+    TROUPE_RETURN_IF_ERROR(RunPredictions(
+        options_, task, data, at, [&](const PredictedBatch& batch) {
+          observer.Tell(
+              [&](Callback& to) { to.OnPredictBatchEnd(*this, batch); });
+          if (return_predictions) predictions.batches.push_back(batch);
+        }));
+    observer.Tell([&](Callback& to) { to.OnPredictEnd(*this); });
+  } catch (const base::StatusError& error) {
+    return error.status();
+  } catch (...) {
+    return absl::InternalError(base::ExceptionText(std::current_exception()));
+  }
+  return predictions;
 }
 
 absl::StatusOr<actors::JobResult> Trainer::RunHere(

@@ -16,6 +16,7 @@
 //       trainer.Fit(task, {train, /*batch_size=*/32, /*shuffle=*/true}, {val});
 //   trainer.callback_metrics().at("val_loss");
 //   trainer.Test(task, {test, /*batch_size=*/32})->at("test_loss");
+//   trainer.Predict(task, {test, /*batch_size=*/32})->InOrder();
 //
 // An epoch's last batch is left out if it is not whole, and losses are means
 // over all counted targets of a step, also of its accumulated batches: both are
@@ -42,6 +43,7 @@
 #include "actors/setup/job_report.h"
 #include "actors/spec/job_spec.h"
 #include "troupe/program.h"
+#include "troupe/trainer/predictions.h"
 #include "troupe/trainer_callbacks.h"
 #include "troupe/trainer_options.h"
 
@@ -78,6 +80,20 @@ class Trainer {
       const Task& task, const FitData& data, const std::string& ckpt_path = "");
   absl::StatusOr<std::map<std::string, double>> Test(
       const Task& task, const FitData& data, const std::string& ckpt_path = "");
+
+  // Computes the outputs of a checkpoint's model for the samples of `data`: of
+  // its forward, or of Task::predict_step. `ckpt_path` and `task` are those of
+  // Validate(). Replica r of n has samples r, r + n, r + 2 n, ..., each once,
+  // as under Lightning, and the last batch may be smaller; targets are not
+  // used. Under a launcher each process returns the outputs of its own
+  // replicas. Callbacks have OnPredictStart(), OnPredictBatchEnd() and
+  // OnPredictEnd(). `return_predictions`: whether outputs are kept; if not, the
+  // result is empty, and memory does not grow.
+  //   kInvalidArgument: there are no samples, or no ModelCheckpoint has a
+  //   folder. kNotFound: there is no checkpoint.
+  absl::StatusOr<Predictions> Predict(const Task& task, const FitData& data,
+                                      const std::string& ckpt_path = "",
+                                      bool return_predictions = true);
 
   // Ends the run after the steps that ranks are granted already, about 50 ms of
   // them or one; callbacks see these, too.

@@ -35,6 +35,7 @@
 #include "absl/status/status.h"
 #include "actors/setup/job_report.h"
 #include "actors/spec/job_spec.h"
+#include "troupe/trainer/predictions.h"
 
 namespace troupe {
 
@@ -66,6 +67,13 @@ class Callback {
   // Trainer::Test() has evaluated.
   virtual void OnTestEnd(Trainer& /*trainer*/,
                          const EvaluationReport& /*evaluation*/) {}
+  // About Trainer::Predict(), in the thread that calls it: the end of each
+  // batch of the replicas in this process, in the order of batches, then
+  // replicas.
+  virtual void OnPredictStart(Trainer& /*trainer*/) {}
+  virtual void OnPredictBatchEnd(Trainer& /*trainer*/,
+                                 const PredictedBatch& /*batch*/) {}
+  virtual void OnPredictEnd(Trainer& /*trainer*/) {}
   virtual void OnSaveCheckpoint(Trainer& /*trainer*/, std::int64_t /*step*/,
                                 const std::string& /*path*/) {}
   // The job has ended without an error; Trainer::result() is set.

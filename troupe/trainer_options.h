@@ -35,6 +35,7 @@
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
+#include "troupe/trainer/predict_step.h"
 
 namespace troupe {
 
@@ -57,6 +58,9 @@ struct Task {
   // Evaluations take the loss where both are given.
   actors::JobLoss loss;
   actors::JobTrainingStep training_step;
+  // Computes the outputs of Trainer::Predict() from the inputs of a batch;
+  // unset: the model's forward does. It needs a whole model on each rank.
+  TaskPredictStep predict_step;
 };
 
 // Samples, and the batches that they come in (a DataLoader given to fit()).
@@ -119,8 +123,8 @@ struct TrainingOptions {
   std::uint64_t seed = 0;  // seed_everything()
 };
 
-// When the validation data are evaluated. The end of a run has an evaluation in
-// any case.
+// When the validation data are evaluated, and how much of data. The end of a
+// run has an evaluation in any case.
 struct ValidationOptions {
   static constexpr char kFieldsOf[] = "TrainerOptions";
 
@@ -130,6 +134,8 @@ struct ValidationOptions {
   // Epochs between evaluations, if val_check_interval is 1.0.
   std::int64_t check_val_every_n_epoch = 1;
   Portion limit_val_batches = 1.0;  // 0: no evaluation
+  // Batches of each replica that Trainer::Predict() computes.
+  Portion limit_predict_batches = 1.0;
 };
 
 // Writes the line and its end to standard output.

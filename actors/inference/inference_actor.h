@@ -32,17 +32,18 @@
 #include "actors/protocol/messages.h"
 #include "actors/setup/process_context.h"
 #include "actors/setup/test_hooks.h"
+#include "nn/modules/module.h"
 
 namespace troupe::actors {
 
 // Makes the contexts for the strands of a trained model: one replica of the
 // stages of `spec.plan`, without parameters to train. `hooks` may be null, and
-// outlives the model.
+// outlives the model. `runs`: the argument of InferenceSession::Open().
 //   kInvalidArgument: the stages do not fit the model, or the checkpoint is of
 //     another one; names the difference.
 absl::StatusOr<ProcessContextPtr> SetUpInference(
     const JobSpec& spec, const Checkpoint& checkpoint,
-    const TestHooks* hooks = nullptr);
+    const TestHooks* hooks = nullptr, const nn::ModelFactory& runs = nullptr);
 
 class InferenceState {
  public:

@@ -43,9 +43,10 @@ class ThreadedSession : public InferenceSession {
 };
 
 absl::StatusOr<std::unique_ptr<InferenceSession>> OpenOnThreads(
-    const JobSpec& spec, Checkpoint checkpoint) {
-  TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,
-                          SetUpInference(spec, checkpoint));
+    const JobSpec& spec, Checkpoint checkpoint, const nn::ModelFactory& runs) {
+  TROUPE_ASSIGN_OR_RETURN(
+      ProcessContextPtr process,
+      SetUpInference(spec, checkpoint, /*hooks=*/nullptr, runs));
   TROUPE_ASSIGN_OR_RETURN(
       std::unique_ptr<ThreadSupply> threads,
       StartActorThreads(static_cast<int>(process->ranks.size()) +
@@ -59,10 +60,10 @@ absl::StatusOr<std::unique_ptr<InferenceSession>> OpenOnThreads(
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InferenceSession>> InferenceSession::Open(
-    const JobSpec& spec, Checkpoint checkpoint) {
+    const JobSpec& spec, Checkpoint checkpoint, const nn::ModelFactory& runs) {
   // The model's factory is the user's code, and may throw.
   try {
-    return OpenOnThreads(spec, std::move(checkpoint));
+    return OpenOnThreads(spec, std::move(checkpoint), runs);
   } catch (...) {
     return absl::InternalError(base::ExceptionText(std::current_exception()));
   }

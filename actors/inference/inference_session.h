@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,6 +33,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/protocol/inference_call.h"
 #include "actors/spec/job_spec.h"
+#include "nn/modules/module.h"
 #include "nn/tensor/tensor.h"
 #include "nn/tensor/text_places.h"
 
@@ -42,12 +44,15 @@ class InferenceSession {
   // Opens a session with one replica of the model. Of `spec` it uses model,
   // dtype, device, kernels, kernel_choices, timeout, `train` for the shape of a
   // sample, and of the plan pp, cuts, virtual_stages, placement and
-  // threads_per_rank.
+  // threads_per_rank. `runs` makes modules to run in place of the model, which
+  // is a child of theirs without a name, so that parameters keep their names;
+  // null: the model itself.
   //   kInvalidArgument: the stages do not fit the model, or the checkpoint is
   //     of another one; names the difference.
   //   kResourceExhausted: the system refuses the threads.
   static absl::StatusOr<std::unique_ptr<InferenceSession>> Open(
-      const JobSpec& spec, Checkpoint checkpoint);
+      const JobSpec& spec, Checkpoint checkpoint,
+      const nn::ModelFactory& runs = nullptr);
   virtual ~InferenceSession() = default;
 
   // Returns the model's output for each of `inputs`: [B, ...] of any B that the
@@ -64,6 +69,14 @@ class InferenceSession {
   //   kInvalidArgument: the tokens do not fit `texts`, or these the model.
   absl::StatusOr<nn::Tensor> Run(const nn::Tensor& tokens,
                                  const nn::TextPlaces& texts);
+
+  // Starts Run() and returns at once, so that the caller reads other inputs, or
+  // starts other sessions, meanwhile. InferenceCall::Wait() returns what Run()
+  // returns. Calls are answered in the order in which they were started; after
+  // the first error all of them are.
+  std::shared_ptr<const InferenceCall> Start(std::vector<nn::Tensor> inputs) {
+    return Ask(std::move(inputs), {});
+  }
 
   // Returns the peak so far of the bytes of each rank's tensors.
   const std::vector<std::uint64_t>& peak_bytes() const { return peak_bytes_; }

@@ -80,13 +80,15 @@ absl::Status CheckKeys(const nn::ModelFactory& factory,
 
 absl::StatusOr<ProcessContextPtr> SetUpInference(const JobSpec& spec,
                                                  const Checkpoint& checkpoint,
-                                                 const TestHooks* hooks) {
+                                                 const TestHooks* hooks,
+                                                 const nn::ModelFactory& runs) {
   if (!spec.model || spec.train == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "JobSpec: ", spec.model ? "train" : "model", " is not set; set it"));
   }
   auto process = std::make_shared<ProcessContext>();
-  auto own = std::make_shared<const JobSpec>(InferenceSpec(spec));
+  auto own = std::make_shared<JobSpec>(InferenceSpec(spec));
+  if (runs) own->model = Frozen(runs);
   process->spec = own;
   process->generation = 1;
   process->cores = base::AvailableCores();

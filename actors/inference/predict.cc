@@ -7,12 +7,9 @@
 
 namespace troupe::actors {
 
-namespace {
-
-// Returns samples `indices` as the dataset has them, without their targets.
-absl::StatusOr<nn::Tensor> InputOf(const data::Dataset& samples,
-                                   absl::Span<const std::int64_t> indices,
-                                   nn::Allocator& memory) {
+absl::StatusOr<nn::Tensor> InputsOf(const data::Dataset& samples,
+                                    absl::Span<const std::int64_t> indices,
+                                    nn::Allocator& memory) {
   const data::SampleSpec& spec = samples.spec();
   const auto count = static_cast<std::int64_t>(indices.size());
   TROUPE_ASSIGN_OR_RETURN(
@@ -25,14 +22,12 @@ absl::StatusOr<nn::Tensor> InputOf(const data::Dataset& samples,
   return input;
 }
 
-}  // namespace
-
 absl::StatusOr<Prediction> Predict(nn::Module& model, nn::Kernels& kernels,
                                    const data::Dataset& samples,
                                    absl::Span<const std::int64_t> indices,
                                    nn::DType dtype) {
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor x,
-                          InputOf(samples, indices, kernels.allocator()));
+                          InputsOf(samples, indices, kernels.allocator()));
   nn::Context ctx(kernels);
   ctx.set_training(false);
   Prediction seen;
@@ -47,7 +42,7 @@ absl::StatusOr<nn::Tensor> Predict(InferenceSession& session,
                                    absl::Span<const std::int64_t> indices) {
   nn::CachingAllocator memory;
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input,
-                          InputOf(samples, indices, memory));
+                          InputsOf(samples, indices, memory));
   return session.Run(input);
 }
 

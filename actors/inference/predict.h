@@ -21,6 +21,7 @@
 #include "data/dataset.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
+#include "nn/tensor/allocator.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::actors {
@@ -29,6 +30,14 @@ struct Prediction {
   nn::Tensor input;   // [B, ...], after the conversion to `dtype`
   nn::Tensor output;  // [B, ...], the model's
 };
+
+// Returns samples `indices` as the dataset has them, [B, ...], in memory of
+// `memory`.
+//   kOutOfRange: an index is no sample.
+//   other: from the dataset.
+absl::StatusOr<nn::Tensor> InputsOf(const data::Dataset& samples,
+                                    absl::Span<const std::int64_t> indices,
+                                    nn::Allocator& memory);
 
 // Runs `model` on the B samples `indices` of `samples` in one batch. Their
 // floats are converted to `dtype` before (JobSpec::dtype). The model's

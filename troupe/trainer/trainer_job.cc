@@ -14,6 +14,7 @@
 #include "data/subset.h"
 #include "nn/modules/parameter_dtype.h"
 #include "troupe/trainer/option_error.h"
+#include "troupe/trainer/portion.h"
 #include "troupe/trainer/trainer_placement.h"
 
 namespace troupe {
@@ -151,23 +152,6 @@ absl::StatusOr<actors::JobOptimizer> OptimizerFor(const TrainerOptions& options,
 }
 
 // --- Batches, epochs, evaluations ---
-
-// Returns the number of batches that a portion of `all` is.
-template <auto kField>
-absl::StatusOr<std::int64_t> BatchesOf(const TrainerOptions& options,
-                                       std::int64_t all) {
-  const Portion& portion = options.*kField;
-  if (const auto* count = std::get_if<std::int64_t>(&portion)) {
-    if (*count >= 0) return std::min(*count, all);
-  } else if (const double fraction = std::get<double>(portion);
-             fraction >= 0 && fraction <= 1) {
-    return static_cast<std::int64_t>(static_cast<double>(all) * fraction);
-  }
-  return RefuseOption<kField>(
-      options,
-      ": give a number of batches, or a fraction from 0.0 "
-      "to 1.0");
-}
 
 // Returns the first samples of the data: as many as are in the batches that the
 // option lets through. `batch`: samples of a batch on all replicas.

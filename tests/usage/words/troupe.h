@@ -145,6 +145,22 @@ namespace option_error_h {
 extern const TrainerOptions options;
 }
 
+namespace portion_h {
+extern const TrainerOptions options;
+}
+
+namespace predictions_h {
+extern Trainer& trainer;
+extern const Task task;
+extern const data::DatasetPtr test;
+}  // namespace predictions_h
+
+namespace prediction_run_h {
+extern const TrainerOptions options;
+extern const Task task;
+extern const data::DatasetPtr test;
+}  // namespace prediction_run_h
+
 namespace evaluation_job_h {
 extern const TrainerOptions options;
 extern const Task task;
