@@ -1,5 +1,7 @@
 #include "troupe/pipeline_parallel.h"
 
+#include <functional>
+
 #include "troupe/stages/pipeline_core.h"
 
 namespace troupe {
@@ -15,6 +17,27 @@ std::shared_ptr<PipelineCore> MakeCore(Rank& rank, const actors::JobModel& make,
   return std::shared_ptr<PipelineCore>(new PipelineCore(rank, make, options),
                                        end);
 }
+
+// A stage whose optimizer may have wider copies of its parameters.
+class SavedStage : public SavedModel {
+ public:
+  SavedStage(const std::shared_ptr<PipelineCore>& core, int chunk)
+      : core_(core), chunk_(chunk), module_(*core->stages()[chunk]) {}
+
+  nn::Module& module() const override { return module_; }
+  std::function<void(ReadFn read)> WatchReads(
+      const nn::Parameter& parameter) const override {
+    return [core = core_, chunk = chunk_, &parameter](ReadFn read) {
+      const std::shared_ptr<PipelineCore> locked = core.lock();
+      if (locked != nullptr) locked->OnRead(chunk, parameter, std::move(read));
+    };
+  }
+
+ private:
+  const std::weak_ptr<PipelineCore> core_;
+  const int chunk_;
+  nn::Module& module_;
+};
 
 }  // namespace
 
@@ -54,7 +77,10 @@ std::vector<nn::Parameter*> PipelineParallel::Parameters() const {
 }
 
 void PipelineParallel::AddTo(State& state) const {
-  for (nn::Module* stage : stages()) state.Add(*stage);
+  const int number = static_cast<int>(stages().size());
+  for (int chunk = 0; chunk < number; ++chunk) {
+    state.Add(SavedStage(core_, chunk));
+  }
 }
 
 bool PipelineParallel::is_last() const { return core_->engine().has_outputs(); }

@@ -29,8 +29,9 @@
 //
 // An optimizer with f32_master updates f32 copies of 16-bit parameters. If the
 // State has the optimizer, so has the file its copies. If not, Load() of a
-// Model or DDP gives them the file's values, which may have more digits than
-// the parameters, also if the optimizer is made later; all ranks then load.
+// Model, DDP or PipelineParallel gives them the file's values, which may have
+// more digits than the parameters, also if the optimizer is made later; all
+// ranks then load.
 // After any other change of a parameter, by Load() of a bare module, by a
 // collective or by hand, the next Step() begins with the parameter's value.
 //

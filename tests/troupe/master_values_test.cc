@@ -6,14 +6,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
+#include "nn/models/models.h"
 #include "nn/modules/parameter_dtype.h"
+#include "nn/ops/loss.h"
 #include "tests/troupe/ranks.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
@@ -222,6 +227,164 @@ TEST(MasterValuesTest, CopiesFollowWhatTheProgramWrites) {
       EXPECT_EQ(MastersOf(*optimizer), Rounded(rank, file));
     }
     Barrier(rank);
+  });
+}
+
+// --- Stages of a pipeline ---
+
+using NamedValues = std::map<std::string, std::vector<float>>;
+
+PipelineParallel MakePipeline(Rank& rank, DType dtype) {
+  PipelineOptions options;
+  options.cuts = {3};
+  options.micro_batches = 2;
+  options.batch = {4, 6};
+  options.dtype = dtype;
+  return PipelineParallel(
+      rank,
+      [dtype] {
+        auto model = nn::MakeMlp({6, 8, 3}, {});
+        nn::SetParameterDType(*model, dtype);
+        return model;
+      },
+      options);
+}
+
+// Makes a step of the loop on the same batch, and returns its loss.
+double TrainStages(Rank& rank, PipelineParallel& model, Optimizer& optimizer,
+                   DType dtype) {
+  Var x = rank.Zeros({4, 6}, dtype);
+  for (int i = 0; i < 4; ++i) {
+    Tensor row = x.tensor().Slice(i, i + 1);
+    base::OrThrow(rank.kernels().Fill(0.3 + 0.1 * i, row));
+  }
+  Var y = rank.Zeros({4}, DType::kI64);
+  y.tensor().data<std::int64_t>()[1] = 2;
+  optimizer.ZeroGrad();
+  const double loss = model.Run(x, y, nn::ops::CrossEntropyLoss());
+  optimizer.Step();
+  return loss;
+}
+
+std::unique_ptr<Optimizer> MakeStageSgd(const PipelineParallel& model) {
+  SgdOptions options{/*lr=*/0.01, /*momentum=*/0.9};
+  options.common.f32_master = true;
+  return std::make_unique<Sgd>(model, options);
+}
+
+// Returns the optimizer's copies by the names of their parameters.
+NamedValues StageMastersOf(Optimizer& optimizer) {
+  State state;
+  state.Add(optimizer);
+  NamedValues masters;
+  for (const StateEntry& entry : state.entries()) {
+    absl::string_view name = entry.names[0];
+    if (!absl::ConsumeSuffix(&name, ".master_value")) continue;
+    absl::ConsumePrefix(&name, "optimizer.");
+    const auto span = entry.tensor.span<float>();
+    masters[std::string(name)] = {span.begin(), span.end()};
+  }
+  return masters;
+}
+
+NamedValues ParametersOf(Rank& rank, const PipelineParallel& model) {
+  NamedValues values;
+  for (const nn::Parameter* parameter : model.Parameters()) {
+    values[parameter->name] = Floats(Var(rank.context(), parameter->value));
+  }
+  return values;
+}
+
+// Runs the program on two stages, of one replica and of two, in threads and
+// under seeds; `path` differs on all ranks.
+void ExpectOnStages(
+    const std::string& name,
+    const std::function<void(Rank&, const std::string& path)>& run) {
+  const Program program = [&](Rank& rank) {
+    run(rank, absl::StrCat(testing::TempDir(), "/", name, rank.number(),
+                           ".safetensors"));
+  };
+  for (const int dp : {1, 2}) {
+    SpawnOptions options = Ranks(2 * dp);
+    options.mesh = pipeline::Mesh(dp, /*pp=*/2);
+    const absl::Status status = Spawn(program, options);
+    EXPECT_TRUE(status.ok()) << status;
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const SimulatedRun simulated = Simulate(program, options, {seed});
+      EXPECT_TRUE(simulated.status.ok()) << simulated.status;
+    }
+  }
+}
+
+void AddAll(const PipelineParallel& model, Optimizer& optimizer, State& state) {
+  model.AddTo(state);
+  state.Add(optimizer);
+}
+
+// A run of 16-bit stages that is loaded has the bits of one that went on.
+TEST(MasterValuesTest, StagesGoOnWithTheirCopies) {
+  ExpectOnStages("stages", [](Rank& rank, const std::string& path) {
+    constexpr DType kDType = DType::kBF16;
+    std::vector<double> whole, loaded;
+    NamedValues whole_masters, at_save;
+    {
+      PipelineParallel model = MakePipeline(rank, kDType);
+      const auto sgd = MakeStageSgd(model);
+      for (int i = 0; i < 3; ++i) TrainStages(rank, model, *sgd, kDType);
+      State state;
+      AddAll(model, *sgd, state);
+      Save(state, path);
+      at_save = StageMastersOf(*sgd);
+      ASSERT_FALSE(at_save.empty());
+      ASSERT_NE(at_save, ParametersOf(rank, model));
+      for (int i = 0; i < 3; ++i) {
+        whole.push_back(TrainStages(rank, model, *sgd, kDType));
+      }
+      whole_masters = StageMastersOf(*sgd);
+    }
+    PipelineParallel model = MakePipeline(rank, kDType);
+    const auto sgd = MakeStageSgd(model);
+    State state;
+    AddAll(model, *sgd, state);
+    Load(state, path);
+    EXPECT_EQ(StageMastersOf(*sgd), at_save);
+    for (int i = 0; i < 3; ++i) {
+      loaded.push_back(TrainStages(rank, model, *sgd, kDType));
+    }
+    EXPECT_EQ(loaded, whole);
+    EXPECT_EQ(StageMastersOf(*sgd), whole_masters);
+  });
+}
+
+// Copies have the digits of an f32 file, whichever of optimizer and file is
+// first.
+TEST(MasterValuesTest, StagesHaveTheDigitsOfTheirFile) {
+  ExpectOnStages("digits", [](Rank& rank, const std::string& path) {
+    NamedValues file;
+    {
+      const PipelineParallel wide = MakePipeline(rank, DType::kF32);
+      State state;
+      wide.AddTo(state);
+      Save(state, path);
+      file = ParametersOf(rank, wide);
+    }
+    for (const bool optimizer_first : {true, false}) {
+      PipelineParallel model = MakePipeline(rank, DType::kBF16);
+      std::unique_ptr<Optimizer> sgd;
+      if (optimizer_first) {
+        sgd = MakeStageSgd(model);
+        TrainStages(rank, model, *sgd, DType::kBF16);
+      }
+      State state;
+      model.AddTo(state);
+      Load(state, path);
+      ASSERT_NE(ParametersOf(rank, model), file);
+      if (!optimizer_first) sgd = MakeStageSgd(model);
+      EXPECT_EQ(StageMastersOf(*sgd), file);
+      sgd->set_lr(0);
+      TrainStages(rank, model, *sgd, DType::kBF16);
+      EXPECT_EQ(StageMastersOf(*sgd), file);
+    }
   });
 }
 

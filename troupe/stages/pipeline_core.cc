@@ -73,6 +73,7 @@ void PipelineCore::MakeEngine() {
       bytes += static_cast<std::int64_t>(parameters.BucketGrads(k).bytes());
     }
   }
+  master_reads_.resize(engine_->chunk_count());
   started_.set_hands_over(plan_.mesh.dp() > 1 &&
                           rank_.strand().HandsOver(bytes));
 }
@@ -83,6 +84,13 @@ std::vector<nn::Module*> PipelineCore::stages() {
     stages.push_back(&engine_->chunk(c).module());
   }
   return stages;
+}
+
+void PipelineCore::OnRead(int chunk, const nn::Parameter& parameter,
+                          SavedModel::ReadFn read) {
+  master_reads_[chunk].Add(
+      parameter, std::move(read), rank_.kernels(),
+      has_optimizer_ ? &engine_->chunk(chunk).parameters() : nullptr);
 }
 
 // --- Calls of the program ---
@@ -232,6 +240,10 @@ std::vector<std::string> PipelineCore::TrainedNames() {
 void PipelineCore::Attach(
     const std::function<std::unique_ptr<nn::Optimizer>()>& make) {
   base::OrThrow(engine_->AttachOptimizer(make));
+  has_optimizer_ = true;
+  for (int c = 0; c < engine_->chunk_count(); ++c) {
+    master_reads_[c].Attach(engine_->chunk(c).parameters(), rank_.kernels());
+  }
 }
 
 void PipelineCore::Step(const CallPlace& place, std::optional<double> rate) {

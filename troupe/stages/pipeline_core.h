@@ -25,15 +25,18 @@
 #include "actors/spec/job_spec.h"
 #include "base/event.h"
 #include "comm/communicator.h"
+#include "nn/autograd/parameter.h"
 #include "nn/modules/module.h"
 #include "nn/optim/optimizer.h"
 #include "nn/tensor/tensor.h"
 #include "pipeline/plan.h"
+#include "troupe/internal/master_values.h"
 #include "troupe/internal/optimizable_core.h"
 #include "troupe/internal/started_collectives.h"
 #include "troupe/pipeline_parallel.h"
 #include "troupe/rank.h"
 #include "troupe/stages/stage_messages.h"
+#include "troupe/state.h"
 
 namespace troupe {
 
@@ -52,6 +55,10 @@ class PipelineCore : public OptimizableCore,
                   const actors::JobLoss& loss, const CallPlace& place);
   Tensor Predict(const Tensor& inputs, const CallPlace& place);
   std::vector<nn::Module*> stages();
+  // See SavedModel::WatchReads(). `parameter` is one of chunk `chunk`, whose
+  // module is stages()[chunk].
+  void OnRead(int chunk, const nn::Parameter& parameter,
+              SavedModel::ReadFn read);
   actors::PipelineEngine& engine() { return *engine_; }
 
   // OptimizableCore:
@@ -106,6 +113,8 @@ class PipelineCore : public OptimizableCore,
   StartedCollectives started_;
   std::unique_ptr<StageMessages> messages_;
   std::unique_ptr<actors::PipelineEngine> engine_;
+  std::vector<MasterReads> master_reads_;  // one for each chunk
+  bool has_optimizer_ = false;
   UseRate use_rate_;
 };
 
