@@ -37,6 +37,10 @@ class Autoencoder(L.LightningModule):
         x, _ = batch
         self.log("val_loss", F.mse_loss(self.decoder(self(x)), x), sync_dist=True)
 
+    def test_step(self, batch, batch_idx):
+        x, _ = batch
+        self.log("test_loss", F.mse_loss(self.decoder(self(x)), x), sync_dist=True)
+
     def configure_optimizers(self):
         return torch.optim.Adam(self.parameters(), lr=2e-3)
 
@@ -78,6 +82,7 @@ def run():
         DataLoader(train, batch_size=32, shuffle=True),
         DataLoader(val, batch_size=32),
     )
+    trainer.test(dataloaders=DataLoader(val, batch_size=32), ckpt_path="best")
     print(f"best: {best.best_model_path} with val_loss {best.best_model_score:.3f}")
     if trainer.is_global_zero:
         shutil.rmtree("lightning_trainer")
