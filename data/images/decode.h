@@ -1,4 +1,4 @@
-// Decodes the bytes of a JPEG or PNG file to pixels.
+// Decodes the bytes of a JPEG, PNG, WebP, GIF, TIFF or BMP file to pixels.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const Image image, DecodeImage(bytes, "cat.jpg"));
 //   image.at(y, x)[0];                       // red, 0..255
@@ -7,13 +7,15 @@
 // images become RGB with 8 bits, as in PIL's convert("RGB"): grey is repeated,
 // alpha dropped, CMYK multiplied out. Of 16 bits the upper 8 are kept; PIL does
 // so for colours, but clips plain grey at 255 (its mode "I;16"), which makes
-// most of such an image white. Colour profiles, gamma and EXIF's orientation
-// are ignored, and so is everything else in a file that has no pixels.
+// most of such an image white. Of several frames or pages the first is read.
+// Colour profiles, gamma and EXIF's orientation are ignored (that of a TIFF
+// file, which is a part of the format, is not), and so is everything else in a
+// file that has no pixels.
 //
 // It uses libjpeg-turbo (libjpeg's interface, since TurboJPEG reports only the
-// first of several warnings) and libspng. Files are not trusted: the size that
-// a header declares is checked before memory is allocated. Threads: any number
-// may decode at once.
+// first of several warnings), libspng, libwebp, giflib and libtiff. Files are
+// not trusted: the size that a header declares is checked before memory is
+// allocated. Threads: any number may decode at once.
 
 #ifndef DATA_IMAGES_DECODE_H_
 #define DATA_IMAGES_DECODE_H_
@@ -45,11 +47,12 @@ struct Image {
 };
 
 // Errors name `name`.
-//   kInvalidArgument:   neither JPEG nor PNG; names the format if it is known
+//   kInvalidArgument:   none of these formats; names the format if it is known
 //                       (base/foreign_format.h).
 //   kDataLoss:          damaged or truncated; says what the library found.
-//   kUnimplemented:     a JPEG that libjpeg-turbo does not decode (12 bits).
-//   kResourceExhausted: more than kImagePixelsMax pixels.
+//   kUnimplemented:     a kind of a format that is not decoded, such as a JPEG
+//                       of 12 bits or a TIFF of floats.
+//   kResourceExhausted: more than kImagePixelsMax pixels, or no memory.
 absl::StatusOr<Image> DecodeImage(absl::Span<const std::uint8_t> bytes,
                                   absl::string_view name);
 

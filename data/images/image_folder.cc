@@ -63,7 +63,7 @@ absl::Status AddClass(base::FileSystem& files, const std::string& folder,
       FindImages(files, folder, names, /*depth=*/0, paths, images.unread));
   if (paths.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        "no image (.jpg, .jpeg or .png) in ", folder,
+        "no image (", ImageEndings("or"), ") in ", folder,
         ", which stands for a class; put some there or remove the folder"));
   }
   std::sort(paths.begin(), paths.end());
@@ -146,11 +146,10 @@ std::string NoteOfUnread(const std::string& folder, const UnreadFiles& unread) {
     }
     shown.push_back(absl::StrCat(-negative, " ", kind));
   }
-  return absl::StrCat(folder, ": ", total,
-                      total == 1 ? " file is" : " files are",
-                      " not read: ", absl::StrJoin(shown, ", "),
-                      "; images are the .jpg, .jpeg and .png in the folders of "
-                      "classes");
+  return absl::StrCat(
+      folder, ": ", total, total == 1 ? " file is" : " files are",
+      " not read: ", absl::StrJoin(shown, ", "), "; images are the ",
+      ImageEndings("and"), " in the folders of classes");
 }
 
 absl::StatusOr<ImageFiles> ListImageFolder(base::FileSystem& files,

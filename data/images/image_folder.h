@@ -12,11 +12,11 @@
 //                              {RandomMirror(0), ToFloat()}));
 //
 // Classes are numbered by their folders' names, sorted; samples by class, then
-// by path. Names that begin with a dot are skipped. Files that do not end in
-// .jpg, .jpeg or .png in either case are counted by kind (NoteOfUnread()), and
-// so are links to nothing. A sample is f32 [size, size,
-// 3]; Fill() reads and decodes it, so that a folder may be larger than memory.
-// The transforms get bytes as f32 0..255.
+// by path. Names that begin with a dot are skipped. Files that do not end as
+// images do (.jpg, .jpeg, .png, .webp, .gif, .tif, .tiff, .bmp, in either case)
+// are counted by kind (NoteOfUnread()), and so are links to nothing. A sample
+// is f32 [size, size, 3]; Fill() reads and decodes it, so that a folder may be
+// larger than memory. The transforms get bytes as f32 0..255.
 
 #ifndef DATA_IMAGES_IMAGE_FOLDER_H_
 #define DATA_IMAGES_IMAGE_FOLDER_H_
@@ -42,7 +42,7 @@ inline constexpr std::int64_t kImageFilesMax = 100'000'000;
 inline constexpr std::int64_t kImageClassesMax = 1 << 16;
 inline constexpr int kImageFolderDepthMax = 8;
 
-// Number of files that are not read, by kind: {".webp": 2}.
+// Number of files that are not read, by kind: {".heic": 2}.
 using UnreadFiles = std::map<std::string, std::int64_t>;
 
 struct ImageFiles {
@@ -58,7 +58,7 @@ absl::StatusOr<ImageFiles> ListImageFolder(base::FileSystem& files,
                                            const std::string& folder);
 
 // Returns a sentence for the user about the files that are not read, such as
-// "photos: 3 files are not read: 2 .webp, 1 .txt; ..."; empty: there are none.
+// "photos: 3 files are not read: 2 .heic, 1 .txt; ..."; empty: there are none.
 std::string NoteOfUnread(const std::string& folder, const UnreadFiles& unread);
 
 // Returns the dataset of `images`. Fill() returns the errors of reading and of

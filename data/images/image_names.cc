@@ -1,20 +1,39 @@
 #include "data/images/image_names.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 
 namespace troupe::data {
+namespace {
+
+constexpr std::array<absl::string_view, 8> kEndings = {
+    ".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp"};
+
+}  // namespace
 
 bool IsHiddenName(absl::string_view name) {
   return absl::StartsWith(name, ".");
 }
 
+std::string ImageEndings(absl::string_view conjunction) {
+  const auto others = absl::MakeConstSpan(kEndings).first(kEndings.size() - 1);
+  return absl::StrCat(absl::StrJoin(others, ", "), " ", conjunction, " ",
+                      kEndings.back());
+}
+
 bool IsImageName(absl::string_view name) {
   const std::string lower = absl::AsciiStrToLower(name);
-  return absl::EndsWith(lower, ".jpg") || absl::EndsWith(lower, ".jpeg") ||
-         absl::EndsWith(lower, ".png");
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&lower](absl::string_view ending) {
+                       return absl::EndsWith(lower, ending);
+                     });
 }
 
 absl::StatusOr<Entry> ListEntry(base::FileSystem& files,

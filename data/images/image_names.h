@@ -21,7 +21,10 @@ namespace troupe::data {
 // Whether the name begins with a dot.
 bool IsHiddenName(absl::string_view name);
 
-// Whether the name ends as those of JPEG and PNG files do, in either case.
+// Endings of the names of images, for messages: ".jpg, .jpeg, ... and .bmp".
+std::string ImageEndings(absl::string_view conjunction);
+
+// Whether the name ends as those of images that are read do, in either case.
 bool IsImageName(absl::string_view name);
 
 // An entry of a folder, with links followed.

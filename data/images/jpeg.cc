@@ -9,8 +9,8 @@
 #include <csetjmp>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "data/images/image_errors.h"
 #include "data/images/image_memory.h"
 
 namespace troupe::data {
@@ -156,18 +156,10 @@ class Decompressor {
 
   absl::Status Error(int code) const {
     if (code == JERR_OUT_OF_MEMORY) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(name_, ": libjpeg-turbo has no memory to decode it; ",
-                       "decode fewer images at once, or a smaller one"));
+      return NoImageMemory(name_, "libjpeg-turbo");
     }
-    if (IsUnknownKind(code)) {
-      return absl::UnimplementedError(
-          absl::StrCat(name_, ": a JPEG of a kind that is not read: ", message_,
-                       "; convert it to an ordinary JPEG or to PNG"));
-    }
-    return absl::DataLossError(
-        absl::StrCat(name_, ": damaged JPEG: ", message_,
-                     "; replace it by a whole copy or remove it"));
+    if (IsUnknownKind(code)) return UnreadKind(name_, "JPEG", message_);
+    return DamagedImage(name_, "JPEG", message_);
   }
 
   const absl::Span<const std::uint8_t> bytes_;

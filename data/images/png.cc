@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "data/images/image_errors.h"
 #include "data/images/image_memory.h"
 
 namespace troupe::data {
@@ -25,9 +25,7 @@ struct Free {
 constexpr std::size_t kChunkFrameBytes = 12;
 
 absl::Status Damaged(int error, absl::string_view name) {
-  return absl::DataLossError(
-      absl::StrCat(name, ": damaged PNG: ", spng_strerror(error),
-                   "; replace it by a whole copy or remove it"));
+  return DamagedImage(name, "PNG", spng_strerror(error));
 }
 
 // Returns whether a chunk of this type has no pixels: a lower-case first letter
@@ -75,12 +73,7 @@ bool IsPng(absl::Span<const std::uint8_t> bytes) {
 absl::StatusOr<Image> DecodePng(absl::Span<const std::uint8_t> bytes,
                                 absl::string_view name) {
   const std::unique_ptr<spng_ctx, Free> png(spng_ctx_new(0));
-  if (png == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(name,
-                     ": libspng has no memory to decode it; decode "
-                     "fewer images at once, or a smaller one"));
-  }
+  if (png == nullptr) return NoImageMemory(name, "libspng");
   const std::vector<std::uint8_t> kept = CriticalChunks(bytes);
   int error = spng_set_png_buffer(png.get(), kept.data(), kept.size());
   spng_ihdr header{};

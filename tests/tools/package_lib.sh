@@ -6,7 +6,7 @@ die() {
 }
 
 # Shared libraries in a bare Debian 12 (debootstrap --variant=minbase).
-readonly OF_DEBIAN='linux-vdso|ld-linux-x86-64|libc|libdl|libgcc_s|libm|libpthread|librt|libstdc\+\+|libz'
+readonly OF_DEBIAN='linux-vdso|ld-linux-x86-64|libc|libdl|libgcc_s|libm|libpthread|librt|libstdc\+\+|liblzma|libz|libzstd'
 readonly version=$(<VERSION)
 
 # make_package FOLDER [--deb]: prints the path of what it makes there.

@@ -46,10 +46,10 @@ lr = 0.01
 [checkpoint]
 dir = "saved"
 TOML
-cp photos/red/1.png photos/red/1.webp
+cp photos/red/1.png photos/red/1.heic
 echo '' >photos/blue/notes.TXT
 quietly train --config=photos.toml
-grep -qx 'photos: 2 files are not read: 1 .txt, 1 .webp; images are .*' out.txt ||
+grep -qx 'photos: 2 files are not read: 1 .heic, 1 .txt; images are .*' out.txt ||
   die "$(cat out.txt)"
 predict=(predict --config=photos.toml --checkpoint=saved)
 
@@ -62,7 +62,7 @@ for command in predict plan profile; do
   [[ $(cat err.txt) == 'photos: 2 files are not read: '* ]] ||
     die "$command: $(cat err.txt)"
 done
-rm photos/red/1.webp photos/blue/notes.TXT
+rm photos/red/1.heic photos/blue/notes.TXT
 
 quietly "${predict[@]}" 'a rose.png' sea.png photos/red/3.png
 [[ $(cat out.txt) == 'a rose.png: red '*' %, blue '*' %

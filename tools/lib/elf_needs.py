@@ -16,7 +16,8 @@ import subprocess
 # as far as a program here needs them.
 OF_DEBIAN = frozenset([
     "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1",
-    "libm.so.6", "libpthread.so.0", "librt.so.1", "libstdc++.so.6", "libz.so.1",
+    "liblzma.so.5", "libm.so.6", "libpthread.so.0", "librt.so.1",
+    "libstdc++.so.6", "libz.so.1", "libzstd.so.1",
 ])
 
 

@@ -1,11 +1,16 @@
 // Damages good image files in thousands of seeded ways: the decoders must
 // answer with a status that names the file, or with an image of its size.
-// Sanitizers watch the memory.
+// Sanitizers watch the memory. TROUPE_FUZZ_ROUNDS=1000000 is the number of
+// files of every kind together.
 
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
 #include "data/images/decode.h"
 #include "gtest/gtest.h"
 #include "nn/random/philox.h"
 #include "tests/data/images/encode.h"
+#include "tests/data/images/golden_images.h"
 
 namespace troupe::data {
 namespace {
@@ -55,19 +60,23 @@ bool Decodes(const Bytes& bytes) {
   return true;
 }
 
+// Returns whether a file is taken for an image after the damage of a round.
+bool DecodesDamaged(Bytes bytes, std::uint32_t round) {
+  nn::RandomStream draws(nn::RandomKey(/*seed=*/7, nn::Purpose::kTest),
+                         {round, 0, 0});
+  const std::uint64_t times = 1 + draws.Below(3);
+  for (std::uint64_t i = 0; i < times && !bytes.empty(); ++i) {
+    Damage(draws, bytes);
+  }
+  return Decodes(bytes);
+}
+
 void Fuzz(const Bytes& good) {
   ASSERT_TRUE(Decodes(good));
   std::uint32_t accepted = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(round);
-    nn::RandomStream draws(nn::RandomKey(/*seed=*/7, nn::Purpose::kTest),
-                           {round, 0, 0});
-    Bytes bytes = good;
-    const std::uint64_t times = 1 + draws.Below(3);
-    for (std::uint64_t i = 0; i < times && !bytes.empty(); ++i) {
-      Damage(draws, bytes);
-    }
-    accepted += Decodes(bytes);
+    accepted += DecodesDamaged(good, round);
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_LT(accepted, kRounds);
@@ -79,6 +88,27 @@ TEST(DecodeFuzz, Png) { Fuzz(EncodePng(Pattern(24, 20))); }
 
 TEST(DecodeFuzz, CmykJpeg) {
   Fuzz(EncodeCmykJpeg(16, 16, Bytes(16 * 16 * 4, 77)));
+}
+
+std::uint32_t RoundsOfAllKinds() {
+  std::uint32_t rounds = 0;
+  const char* const text = std::getenv("TROUPE_FUZZ_ROUNDS");
+  return text != nullptr && absl::SimpleAtoi(text, &rounds) ? rounds : 40000;
+}
+
+TEST(DecodeFuzz, EveryKind) {
+  const std::vector<GoldenImage> all = ReadGoldenImages();
+  const std::uint32_t rounds = RoundsOfAllKinds();
+  std::uint32_t accepted = 0;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    const GoldenImage& golden = all[round % all.size()];
+    accepted += DecodesDamaged(golden.file, round);
+    if (testing::Test::HasFailure()) {
+      FAIL() << "round " << round << ", " << golden.name;
+    }
+  }
+  EXPECT_GT(accepted, rounds / 100);
+  EXPECT_LT(accepted, rounds);
 }
 
 }  // namespace

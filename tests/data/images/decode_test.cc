@@ -86,23 +86,16 @@ TEST(DecodeTest, CmykIsMultipliedOut) {
 }
 
 TEST(DecodeTest, OtherFilesAreRefused) {
-  const std::string neither =
-      "it: neither a JPEG nor a PNG file; convert or remove it";
-  EXPECT_EQ(Error({'G', 'I', 'F'}), neither);
-  EXPECT_EQ(Error({}),
-            "it: an empty file, neither a JPEG nor a PNG file; replace or "
-            "remove it");
-  EXPECT_EQ(Error({'G', 'I', 'F', '8', '9', 'a'}),
-            "it: a GIF image, neither a JPEG nor a PNG file; convert or remove "
-            "it");
-  EXPECT_EQ(
-      Error(BytesOfText("RIFF\1\1\1\1WEBPVP8L")),
-      "it: a WebP image, neither a JPEG nor a PNG file; convert or remove "
-      "it");
-  EXPECT_EQ(
-      Error(BytesOfText(kLfsPointer)),
-      "it: a pointer of git-lfs, neither a JPEG nor a PNG file; fetch the "
-      "file itself (git lfs pull)");
+  const std::string none = "not a JPEG, PNG, WebP, GIF, TIFF or BMP file";
+  EXPECT_EQ(Error({'G', 'I', 'F'}), "it: " + none + "; convert or remove it");
+  EXPECT_EQ(Error({}), "it: an empty file, " + none + "; replace or remove it");
+  EXPECT_EQ(Error(BytesOfText("....ftypavif....")),
+            "it: an AVIF image, " + none + "; convert or remove it");
+  EXPECT_EQ(Error(BytesOfText("BM is what this text begins with")),
+            "it: " + none + "; convert or remove it");
+  EXPECT_EQ(Error(BytesOfText(kLfsPointer)),
+            "it: a pointer of git-lfs, " + none +
+                "; fetch the file itself (git lfs pull)");
   EXPECT_EQ(DecodeImage({}, "it").status().code(),
             absl::StatusCode::kInvalidArgument);
 }

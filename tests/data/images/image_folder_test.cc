@@ -55,7 +55,9 @@ TEST(ListImageFolderTest, SaysWhatIsMissing) {
               HasSubstr("no folder in " + root));
   Put(root + "/cat", "notes.txt", {'x'});
   EXPECT_THAT(std::string(ListImageFolder(*Disk(), root).status().message()),
-              HasSubstr("no image (.jpg, .jpeg or .png) in " + root + "/cat"));
+              HasSubstr("no image (.jpg, .jpeg, .png, .webp, .gif, .tif, .tiff "
+                        "or .bmp) in " +
+                        root + "/cat"));
   EXPECT_EQ(ListImageFolder(*Disk(), root + "/none").status().code(),
             absl::StatusCode::kNotFound);
 }
@@ -92,8 +94,8 @@ TEST(ImageFolderDatasetTest, ErrorsNameTheFile) {
   WriteFile(root + "/dog", "1.png", {'G', 'I', 'F'});
   EXPECT_EQ(FillFrom(**dataset, {0, 2}).status.message(),
             root +
-                "/dog/1.png: neither a JPEG nor a PNG file; convert or "
-                "remove it");
+                "/dog/1.png: not a JPEG, PNG, WebP, GIF, TIFF or BMP file; "
+                "convert or remove it");
   ASSERT_TRUE(Disk()->RemoveAll(root + "/dog/1.png").ok());
   EXPECT_EQ(FillFrom(**dataset, {2}).status.code(),
             absl::StatusCode::kNotFound);
@@ -241,7 +243,7 @@ TEST(OpenImagesTest, ClassesMayHaveTheNamesOfParts) {
 
 TEST(OpenImagesTest, CountsWhatIsNotRead) {
   const std::string root = FolderWith(
-      {"cat/1.png", "cat/2.WEBP", "cat/3.webp", "cat/in/4.bmp", "dog/1.jpg",
+      {"cat/1.png", "cat/2.HEIC", "cat/3.heic", "cat/in/4.ppm", "dog/1.jpg",
        "dog/README", "dog/.DS_Store", "dog/ends.", "notes.d/1.png"});
   Put(root, "loose.png", {'x'});
   ASSERT_TRUE(Disk()->MakeLink("gone/readme", root + "/cat/readme.txt").ok());
@@ -251,10 +253,10 @@ TEST(OpenImagesTest, CountsWhatIsNotRead) {
   EXPECT_THAT(
       splits->notes,
       ElementsAre(root +
-                  ": 7 files are not read: 2 .webp, 2 without an ending, "
-                  "1 .bmp, 1 in no class, 1 linked to nothing; images "
-                  "are the .jpg, .jpeg and .png in the folders of "
-                  "classes"));
+                  ": 7 files are not read: 2 .heic, 2 without an ending, "
+                  "1 .ppm, 1 in no class, 1 linked to nothing; images "
+                  "are the .jpg, .jpeg, .png, .webp, .gif, .tif, .tiff "
+                  "and .bmp in the folders of classes"));
   EXPECT_EQ(NoteOfUnread("x", {}), "");
   EXPECT_THAT(NoteOfUnread("x", {{".txt", 1}}),
               HasSubstr("x: 1 file is not read: 1 .txt;"));
