@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "nn/autograd/initializer.h"
+#include "nn/autograd/sharding.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -28,7 +29,11 @@ struct Parameter {
   // Whether a cut has parted the modules that share it: each part then keeps
   // both names from the whole model.
   bool keeps_names = false;
+  // Shape of the value here, and that of the whole parameter: they differ if it
+  // is cut among the ranks along an axis of the mesh, by `sharding`.
   Shape shape;
+  Shape global_shape;
+  Sharding sharding;
   DType dtype = DType::kF32;
   Initializer init;
   // False: frozen. Set it before an arena is made (in the module's constructor,

@@ -1,7 +1,10 @@
 #include "nn/modules/linear.h"
 
 #include <cmath>
+#include <string>
+#include <utility>
 
+#include "base/check.h"
 #include "nn/ops/linear.h"
 
 namespace troupe::nn {
@@ -19,7 +22,26 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features,
 Tensor Linear::Forward(Context& ctx, const Tensor& x) {
   const Tensor w = ctx.Use(weight_);  // order recorded by plans
   const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
-  return ops::Linear(ctx, x, w, b);
+  if (!weight_.sharding.is_split()) return ops::Linear(ctx, x, w, b);
+  const std::string& axis = weight_.sharding.axis;
+  return parallel_ == kColumn ? ops::ColumnLinear(ctx, x, w, b, axis)
+                              : ops::RowLinear(ctx, x, w, b, axis);
+}
+
+void Linear::set_parallel(Parallel parallel,
+                          std::vector<std::int64_t> sections) {
+  parallel_ = parallel;
+  const int dim = parallel == kColumn ? 0 : 1;  // of a weight [out, in]
+  weight_.sharding =
+      parallel == kWhole ? Sharding() : SplitAlong(dim, std::move(sections));
+  if (bias_ == nullptr) return;
+  bias_->sharding = parallel == kColumn ? weight_.sharding : Sharding();
+}
+
+absl::Status Linear::Localise(absl::Span<const AxisPlace> places) {
+  TROUPE_RETURN_IF_ERROR(LocaliseParameter(weight_, places));
+  if (bias_ == nullptr) return absl::OkStatus();
+  return LocaliseParameter(*bias_, places);
 }
 
 }  // namespace troupe::nn

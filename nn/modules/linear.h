@@ -3,6 +3,19 @@
 //   Linear fc(784, 512);             // weight [512, 784], bias [512]
 //   Tensor y = fc(ctx, x);           // x [..., 784] -> y [..., 512]
 //
+// Tensor parallelism (Shoeybi et al. 2019, arXiv:1909.08053, sec. 3) cuts two
+// layers in a row among the ranks along "tp", which then add up two tensors, y
+// of the second in forward and dx of the first in backward:
+//
+//   c_fc.set_parallel(Linear::kColumn);    // a rank has some of the outputs
+//   c_proj.set_parallel(Linear::kRow);     // and the weights that read those
+//   y = c_proj(ctx, ops::Gelu(ctx, c_fc(ctx, x)));
+//
+// It has no effect until LocaliseModel() (nn/modules/localise.h). Under one
+// rank's part of a mesh, y of a column layer is [..., out / tp], x of a row
+// layer [..., in / tp]; the bias of a row layer is whole, and added behind the
+// sum.
+//
 // Default initialisation as in PyTorch: weight and bias from U(-1/sqrt(in),
 // 1/sqrt(in)) (kaiming_uniform with a = sqrt(5); He et al. 2015,
 // arXiv:1502.01852).
@@ -11,6 +24,7 @@
 #define NN_MODULES_LINEAR_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "nn/modules/module.h"
 
@@ -29,9 +43,19 @@ class Linear : public Module {
 
   Tensor Forward(Context& ctx, const Tensor& x) override;
 
+  // Part of the layer that a rank along "tp" has: all of it, some of its outputs
+  // or some of its inputs.
+  enum Parallel { kWhole, kColumn, kRow };
+  // Declares what may be cut. `sections` are extents of the outputs of a column
+  // layer, or the inputs of a row layer, that are cut each by itself: a layer
+  // that computes queries, keys and values has three. Empty: one section.
+  void set_parallel(Parallel parallel, std::vector<std::int64_t> sections = {});
+  absl::Status Localise(absl::Span<const AxisPlace> places) override;
+
  private:
   Parameter& weight_;
   Parameter* bias_ = nullptr;
+  Parallel parallel_ = kWhole;
 };
 
 }  // namespace troupe::nn

@@ -103,6 +103,7 @@ Parameter& Module::Declare(absl::string_view name, const Shape& shape,
   auto parameter = std::make_shared<Parameter>();
   parameter->name = std::string(name);
   parameter->shape = shape;
+  parameter->global_shape = shape;
   parameter->dtype = dtype;
   parameter->init = init;
   parameter->value = Tensor::Meta(shape, dtype, Device{});

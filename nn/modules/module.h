@@ -69,6 +69,7 @@
 #include "nn/autograd/buffer.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/parameter.h"
+#include "nn/autograd/sharding.h"
 #include "nn/autograd/var.h"
 
 namespace troupe::nn {
@@ -118,6 +119,15 @@ class Module {
   // ForwardMany(). nn/modules/recompute.h chooses modules of a model.
   bool recomputes() const { return recomputes_; }
   void set_recomputes(bool recomputes) { recomputes_ = recomputes; }
+
+  // Makes this module, without those below it, the part of the rank at `places`
+  // in the mesh: its parameters become pieces (LocaliseParameter()), and numbers
+  // of its own, such as heads, those of the part. Called by LocaliseModel()
+  // (nn/modules/localise.h), before that of its children. The default leaves the
+  // module whole.
+  virtual absl::Status Localise(absl::Span<const AxisPlace> /*places*/) {
+    return absl::OkStatus();
+  }
 
   // Returns all parameters below this module in declaration order, each once,
   // and sets their full names ("features.0.weight"); the buffers likewise.

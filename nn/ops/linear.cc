@@ -9,9 +9,18 @@
 namespace troupe::nn::ops {
 namespace {
 
+// Adds up `part` over the ranks; null: there is one. Peers have the same batch,
+// so that either all of them or none have an empty one.
+absl::Status AddUp(Collectives* peers, const Tensor& part) {
+  if (peers == nullptr || part.numel() == 0) return absl::OkStatus();
+  return peers->AllReduce(ReduceOp::kSum, part);
+}
+
 class LinearNode final : public Node {
  public:
-  LinearNode(Tensor x, Tensor w) : x_(std::move(x)), w_(std::move(w)) {}
+  // `peers`: the ranks that have the other parts of dx; null if it is whole.
+  LinearNode(Tensor x, Tensor w, Collectives* peers)
+      : x_(std::move(x)), w_(std::move(w)), peers_(peers) {}
   const char* name() const override { return "linear"; }
 
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
@@ -19,9 +28,10 @@ class LinearNode final : public Node {
                               absl::Span<Tensor> dx) override {
     TROUPE_ASSIGN_OR_RETURN(
         dx[0], Tensor::Create(x_.shape(), x_.dtype(), kernels.allocator()));
-    if (IsMatrix(x_)) return kernels.LinearBackwardInput(dy, w_, dx[0]);
-    Tensor dx_RK = AsMatrix(dx[0]);
-    return kernels.LinearBackwardInput(AsMatrix(dy), w_, dx_RK);
+    Tensor dx_RK = IsMatrix(x_) ? dx[0] : AsMatrix(dx[0]);
+    TROUPE_RETURN_IF_ERROR(kernels.LinearBackwardInput(
+        IsMatrix(x_) ? dy : AsMatrix(dy), w_, dx_RK));
+    return AddUp(peers_, dx[0]);
   }
   absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
                                bool accumulate,
@@ -48,6 +58,7 @@ class LinearNode final : public Node {
 
  private:
   Tensor x_, w_;
+  Collectives* const peers_;
 };
 
 // The node of a product with rows [begin, end) of a weight alone.
@@ -117,20 +128,70 @@ bool CheckOperands(Context& ctx, const Tensor& x, const Tensor& w,
   return ctx.ok();
 }
 
-}  // namespace
+// Peers of a product that ranks share: of a column product, those that have the
+// other parts of dx; of a row product, of y.
+struct Peers {
+  Collectives* of_dx = nullptr;
+  Collectives* of_y = nullptr;
+};
 
-Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
+// y = x w^T + b, by a kernel, or around the sum over the peers.
+absl::Status Forward(Kernels& kernels, const Tensor& x, const Tensor& w,
+                     const Tensor& b, Collectives* peers, Tensor& y) {
+  if (peers == nullptr) return Forward(kernels, x, w, b, y);
+  TROUPE_RETURN_IF_ERROR(Forward(kernels, x, w, Tensor(), y));
+  TROUPE_RETURN_IF_ERROR(AddUp(peers, y));
+  return b.defined() ? kernels.BiasForward(b, y) : absl::OkStatus();
+}
+
+Tensor Product(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b,
+               const Peers& peers) {
   if (!ctx.ok() || !CheckOperands(ctx, x, w, b)) return Tensor();
   Shape out = x.shape();
   out.set(out.rank() - 1, w.dim(0));
   Tensor y = ctx.Empty("linear", out, x.dtype());
   ctx.Note("linear", y, 2.0 * x.numel() * w.dim(0));
   if (!ctx.computes()) return y;
-  const absl::Status status = Forward(ctx.kernels(), x, w, b, y);
+  const absl::Status status = Forward(ctx.kernels(), x, w, b, peers.of_y, y);
   const std::array<Tensor, 3> inputs = {x, w, b};
   const int weights = b.defined() ? 2 : 1;
-  return Finish(ctx, status, absl::MakeSpan(inputs).first(1 + weights), weights,
-                y, [&] { return std::make_unique<LinearNode>(x, w); });
+  return Finish(
+      ctx, status, absl::MakeSpan(inputs).first(1 + weights), weights, y,
+      [&] { return std::make_unique<LinearNode>(x, w, peers.of_dx); });
+}
+
+// Returns the peers along `axis`; null in a shape-only forward, and after an
+// error.
+Collectives* PeersAlong(Context& ctx, absl::string_view axis) {
+  if (!ctx.ok()) return nullptr;
+  Collectives* const peers = ctx.collectives(axis);
+  if (peers == nullptr && !ctx.shape_only()) {
+    ctx.Fail(absl::FailedPreconditionError(
+        absl::StrCat("the layer is cut along ", axis,
+                     ", and the context has no collectives along it: call "
+                     "Context::set_collectives(), or run the whole model")));
+  }
+  return peers;
+}
+
+}  // namespace
+
+Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
+  return Product(ctx, x, w, b, Peers());
+}
+
+Tensor ColumnLinear(Context& ctx, const Tensor& x, const Tensor& w,
+                    const Tensor& b, absl::string_view axis) {
+  Peers peers;
+  peers.of_dx = PeersAlong(ctx, axis);
+  return Product(ctx, x, w, b, peers);
+}
+
+Tensor RowLinear(Context& ctx, const Tensor& x, const Tensor& w,
+                 const Tensor& b, absl::string_view axis) {
+  Peers peers;
+  peers.of_y = PeersAlong(ctx, axis);
+  return Product(ctx, x, w, b, peers);
 }
 
 Tensor LinearRows(Context& ctx, const Tensor& x, const Tensor& w,

@@ -8,13 +8,21 @@
 // LinearRows() computes only outputs [begin, end), [..., end - begin]: those of
 // these rows of w and b, whose other rows get no gradient. So parts of a
 // parameter that holds several projections can be applied to different tensors.
-// Errors (sticky in ctx): kInvalidArgument with the shapes.
+//
+// ColumnLinear() and RowLinear() are one rank's part of a product that the ranks
+// along an axis of the mesh share (nn/modules/linear.h). A column product has
+// some of the rows of w and b, and adds up dx over the ranks in backward. A row
+// product has some of the columns of w and of x; it adds up x w^T over the ranks
+// in forward, and then adds b. A shape-only forward adds up nothing.
+// Errors (sticky in ctx): kInvalidArgument with the shapes. kFailedPrecondition:
+// the context has no collectives along the axis.
 
 #ifndef NN_OPS_LINEAR_H_
 #define NN_OPS_LINEAR_H_
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "nn/autograd/context.h"
 
 namespace troupe::nn::ops {
@@ -23,6 +31,12 @@ Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b);
 
 Tensor LinearRows(Context& ctx, const Tensor& x, const Tensor& w,
                   const Tensor& b, std::int64_t begin, std::int64_t end);
+
+Tensor ColumnLinear(Context& ctx, const Tensor& x, const Tensor& w,
+                    const Tensor& b, absl::string_view axis);
+
+Tensor RowLinear(Context& ctx, const Tensor& x, const Tensor& w,
+                 const Tensor& b, absl::string_view axis);
 
 }  // namespace troupe::nn::ops
 

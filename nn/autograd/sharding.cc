@@ -1,0 +1,127 @@
+#include "nn/autograd/sharding.h"
+
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "nn/autograd/parameter.h"
+
+namespace troupe::nn {
+namespace {
+
+// A parameter that was made by hand may have no global shape: unless it is a
+// piece, both are the same.
+const Shape& WholeShape(const Parameter& parameter) {
+  return parameter.sharding.is_split() ? parameter.global_shape
+                                       : parameter.shape;
+}
+
+std::vector<std::int64_t> SectionsOf(const Parameter& parameter) {
+  const Sharding& sharding = parameter.sharding;
+  if (!sharding.sections.empty()) return sharding.sections;
+  return {WholeShape(parameter)[sharding.dim]};
+}
+
+std::vector<ShardRange> RangesAt(const Parameter& parameter, int coord,
+                                 int size) {
+  const Shape& shape = WholeShape(parameter);
+  if (size <= 1) return {{0, 0, shape.numel()}};
+  const int dim = parameter.sharding.dim;
+  std::int64_t outer = 1, inner = 1;
+  for (int axis = 0; axis < dim; ++axis) outer *= shape[axis];
+  for (int axis = dim + 1; axis < shape.rank(); ++axis) inner *= shape[axis];
+  const std::vector<std::int64_t> sections = SectionsOf(parameter);
+  std::vector<ShardRange> ranges;
+  std::int64_t global = 0, local = 0;
+  for (std::int64_t i = 0; i < outer; ++i) {
+    for (const std::int64_t section : sections) {
+      const std::int64_t count = section / size * inner;
+      ranges.push_back({global + coord * count, local, count});
+      global += section * inner;
+      local += count;
+    }
+  }
+  return ranges;
+}
+
+absl::Status CheckSections(const Parameter& parameter, int size) {
+  const Sharding& sharding = parameter.sharding;
+  const Shape& shape = WholeShape(parameter);
+  const std::string what =
+      absl::StrCat("parameter ", parameter.name, shape.ToString());
+  if (sharding.dim < 0 || sharding.dim >= shape.rank()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " has no dimension ", sharding.dim, " to be cut along"));
+  }
+  const std::vector<std::int64_t> sections = SectionsOf(parameter);
+  const std::int64_t extent = shape[sharding.dim];
+  if (std::accumulate(sections.begin(), sections.end(), std::int64_t{0}) !=
+      extent) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " is cut along dimension ", sharding.dim,
+                     " in sections that do not add up to ", extent));
+  }
+  for (const std::int64_t section : sections) {
+    if (section % size == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " cannot be cut along dimension ", sharding.dim, " for ",
+        sharding.axis, " = ", size, ": ", section, " is no multiple of ", size,
+        "; choose a width that is one, or a mesh.", sharding.axis,
+        " that divides ", section));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+AxisPlace PlaceAlong(absl::Span<const AxisPlace> places,
+                     absl::string_view axis) {
+  for (const AxisPlace& place : places) {
+    if (place.axis == axis) return place;
+  }
+  return {std::string(axis), 0, 1};
+}
+
+std::vector<ShardRange> RangesOf(const Parameter& parameter) {
+  return RangesAt(parameter, parameter.sharding.coord, parameter.sharding.size);
+}
+
+std::vector<ShardRange> RangesOf(const Parameter& parameter,
+                                 absl::Span<const AxisPlace> places) {
+  if (parameter.sharding.kind == Sharding::Kind::kCopy) {
+    return RangesAt(parameter, 0, 1);
+  }
+  const AxisPlace place = PlaceAlong(places, parameter.sharding.axis);
+  return RangesAt(parameter, place.coord, place.size);
+}
+
+absl::Status LocaliseParameter(Parameter& parameter,
+                               absl::Span<const AxisPlace> places) {
+  Sharding& sharding = parameter.sharding;
+  if (sharding.kind == Sharding::Kind::kCopy) return absl::OkStatus();
+  const AxisPlace place = PlaceAlong(places, sharding.axis);
+  if (place.size <= 1) return absl::OkStatus();
+  if (parameter.tied_to != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter ", parameter.name, " is tied to ",
+                     parameter.tied_to->name, " and cannot be cut along ",
+                     place.axis, "; leave its layer whole, or do not tie it"));
+  }
+  if (sharding.is_split() || !parameter.value.is_meta()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "parameter ", parameter.name,
+        sharding.is_split() ? " is a piece" : " has memory",
+        " already; localise a model once, before an arena binds it"));
+  }
+  TROUPE_RETURN_IF_ERROR(CheckSections(parameter, place.size));
+  const int dim = sharding.dim;
+  parameter.global_shape = parameter.shape;
+  parameter.shape.set(dim, parameter.global_shape[dim] / place.size);
+  parameter.value =
+      Tensor::Meta(parameter.shape, parameter.dtype, parameter.value.device());
+  sharding.coord = place.coord;
+  sharding.size = place.size;
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,98 @@
+// How a parameter is cut into pieces, one for each rank along an axis of the
+// mesh: tensor parallelism (Shoeybi et al. 2019, "Megatron-LM",
+// arXiv:1909.08053, sec. 3).
+//
+//   Parameter& w = Declare("weight", {3 * width, width}, init);
+//   w.sharding = SplitAlong(/*dim=*/0, /*sections=*/{width, width, width});
+//   ...                                       // Module::Localise() calls
+//   status = LocaliseParameter(w, places);    // shape {3 * width / tp, width}
+//   for (const ShardRange& r : RangesOf(w)) {
+//     std::copy_n(whole + r.global, r.count, piece + r.local);
+//   }
+//
+// A module declares whole shapes and what may be cut, which has no effect until
+// LocaliseModel() (nn/modules/localise.h) tells it the rank's place in the mesh.
+// A parameter that is not cut is a copy: every rank along the axis has it whole,
+// with the whole gradient.
+
+#ifndef NN_AUTOGRAD_SHARDING_H_
+#define NN_AUTOGRAD_SHARDING_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace troupe::nn {
+
+struct Parameter;
+
+// Place of a rank along one axis of the mesh: coordinate and number of ranks.
+struct AxisPlace {
+  std::string axis;  // "tp"
+  int coord = 0;
+  int size = 1;
+};
+
+// Returns the place along `axis`; {axis, 0, 1} if `places` has none.
+AxisPlace PlaceAlong(absl::Span<const AxisPlace> places,
+                     absl::string_view axis);
+
+struct Sharding {
+  enum class Kind { kCopy, kSplit };
+  Kind kind = Kind::kCopy;
+  std::string axis = "tp";  // axis of the mesh
+  int dim = 0;              // kSplit: axis of the parameter that is cut
+  // Extents along `dim` that are cut each by itself, such as those of queries,
+  // keys and values in one weight: a rank has a part of each. Their sum is the
+  // extent; empty: one section.
+  std::vector<std::int64_t> sections;
+  // Number of this rank's piece, and of pieces: 0 of 1 until the parameter is
+  // localised.
+  int coord = 0;
+  int size = 1;
+
+  // Whether the parameter is one of several pieces.
+  bool is_split() const { return size > 1; }
+};
+
+inline Sharding SplitAlong(int dim, std::vector<std::int64_t> sections = {}) {
+  Sharding sharding;
+  sharding.kind = Sharding::Kind::kSplit;
+  sharding.dim = dim;
+  sharding.sections = std::move(sections);
+  return sharding;
+}
+
+// `count` elements that follow each other both in the whole parameter, from
+// `global` on, and in the piece, from `local` on.
+struct ShardRange {
+  std::int64_t global = 0;
+  std::int64_t local = 0;
+  std::int64_t count = 0;
+};
+
+// Returns the elements of this rank's piece, in the order of both; a single
+// range for a parameter that is not cut.
+std::vector<ShardRange> RangesOf(const Parameter& parameter);
+// The same for the piece of the rank at `places`. The parameter may be localised
+// at another coordinate, or not at all.
+std::vector<ShardRange> RangesOf(const Parameter& parameter,
+                                 absl::Span<const AxisPlace> places);
+
+// Makes a parameter of Kind::kSplit the piece of the rank at `places`: sets its
+// shape, and coord and size of its sharding. Does nothing to a copy, and if the
+// axis has one rank.
+//   kInvalidArgument: a section is no multiple of the number of ranks, or the
+//     sections do not add up to the extent, or the parameter is tied.
+//   kFailedPrecondition: the parameter is a piece already, or has memory.
+absl::Status LocaliseParameter(Parameter& parameter,
+                               absl::Span<const AxisPlace> places);
+
+}  // namespace troupe::nn
+
+#endif  // NN_AUTOGRAD_SHARDING_H_
