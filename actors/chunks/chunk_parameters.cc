@@ -119,9 +119,9 @@ void ChunkParameters::FindShared() {
   for (int i = 0; i < num_arenas(); ++i) {
     for (const nn::ArenaSlot& slot : arena(i).slots()) {
       nn::Parameter& parameter = *slot.parameter;
-      parameter.grad_per_use =
+      parameter.first_use.apart =
           parameter.requires_grad && parameter.other_names.size() == 1;
-      if (parameter.grad_per_use) used_twice_.push_back(&parameter);
+      if (parameter.first_use.apart) used_twice_.push_back(&parameter);
     }
   }
 }

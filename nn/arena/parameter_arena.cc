@@ -273,8 +273,8 @@ absl::Status ParameterArena::Initialize(std::uint64_t seed) {
 void ParameterArena::BeginStep() {
   for (const ArenaSlot& slot : slots_) {
     slot.parameter->grad_written = false;
-    slot.parameter->first_use_written = false;
-    slot.parameter->first_use_grad = Tensor();
+    slot.parameter->first_use.written = false;
+    slot.parameter->first_use.grad = Tensor();
   }
 }
 

@@ -23,24 +23,24 @@ absl::StatusOr<BackwardPass::GradPlace> BackwardPass::PlaceOf(
   Parameter& parameter = *value.parameter;
   TROUPE_RETURN_IF_ERROR(NeedGradient(parameter));
   const bool is_first_of_two =
-      parameter.grad_per_use && value.uses == 2 && value.uses_left == 1;
+      parameter.first_use.apart && value.uses == 2 && value.uses_left == 1;
   if (!is_first_of_two) {
     return GradPlace{parameter.grad, &parameter.grad_written};
   }
-  if (!parameter.first_use_grad.defined()) {
+  if (!parameter.first_use.grad.defined()) {
     TROUPE_ASSIGN_OR_RETURN(
-        parameter.first_use_grad,
+        parameter.first_use.grad,
         Tensor::Create(parameter.shape, parameter.grad.dtype(),
                        kernels_.allocator()));
   }
-  return GradPlace{parameter.first_use_grad, &parameter.first_use_written};
+  return GradPlace{parameter.first_use.grad, &parameter.first_use.written};
 }
 
 absl::Status AddUses(Kernels& kernels, Parameter& parameter) {
-  if (!std::exchange(parameter.first_use_written, false)) {
+  if (!std::exchange(parameter.first_use.written, false)) {
     return absl::OkStatus();
   }
-  const Tensor first = std::exchange(parameter.first_use_grad, Tensor());
+  const Tensor first = std::exchange(parameter.first_use.grad, Tensor());
   return std::exchange(parameter.grad_written, true)
              ? kernels.Add(parameter.grad, first, parameter.grad)
              : kernels.Copy(first, parameter.grad);

@@ -20,6 +20,18 @@
 
 namespace troupe::nn {
 
+// The gradient of the first of two uses, as a table of tokens and as a head,
+// say; backward reaches it last.
+struct FirstUse {
+  // Whether a tape that uses the parameter twice keeps this gradient by itself:
+  // micro-batches add up use by use, so that two stages that hold one use each
+  // have the same sums. After the step's last gradient, the code that set it
+  // adds both (AddUses() in tape.h).
+  bool apart = false;
+  Tensor grad;           // undefined until it is written
+  bool written = false;  // like Parameter::grad_written
+};
+
 struct Parameter {
   std::string name;  // "0.weight": the module's path and its own name
   // Other names of a parameter that several modules share, in their order
@@ -50,14 +62,7 @@ struct Parameter {
   // False at the start of a step: the first gradient overwrites, later ones
   // add. So no pass over memory writes zeros.
   bool grad_written = false;
-  // Whether a tape that uses the parameter twice (as a table of tokens and as a
-  // head, say) keeps the gradients of its first use, which backward reaches
-  // last, in `first_use_grad`: micro-batches add up use by use, so that two
-  // stages that hold one use each have the same sums. After the step's last
-  // gradient, the code that set it adds both (AddUses() in tape.h).
-  bool grad_per_use = false;
-  Tensor first_use_grad;           // undefined until it is written
-  bool first_use_written = false;  // like grad_written
+  FirstUse first_use;
   // Index in the rank's list of parameters; -1 until an arena binds it.
   int index = -1;
 

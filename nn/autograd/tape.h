@@ -21,7 +21,7 @@
 //
 // Order of sums: nodes in reverse order of recording. The gradients of a
 // parameter used several times, or by several micro-batches, add up in that
-// order, or use by use if Parameter::grad_per_use is set.
+// order, or use by use if FirstUse::apart is set.
 //
 // Two promises hold only for parameters that ops take as weights. A parameter
 // that an op takes as an activation (ops::Add(ctx, x, ctx.Use(p))), or beside a
@@ -229,7 +229,7 @@ class Tape {
   int running_ = -1;  // see running_node()
 };
 
-// Adds the gradients that Parameter::grad_per_use keeps apart, if there are
+// Adds the gradients that FirstUse::apart keeps apart, if there are
 // any: once a step, when no tape adds more to them.
 absl::Status AddUses(Kernels& kernels, Parameter& parameter);
 

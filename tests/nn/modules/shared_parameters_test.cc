@@ -155,7 +155,7 @@ std::vector<double> GradientOfThree(bool tied, Precision grads, bool per_use) {
   auto arena =
       *ParameterArena::Create({parameters}, options, kernels->allocator());
   for (Parameter* parameter : parameters) {
-    parameter->grad_per_use = per_use;
+    parameter->first_use.apart = per_use;
     for (std::int64_t i = 0; i < parameter->shape.numel(); ++i) {
       parameter->value.data<float>()[i] = 0.1f * static_cast<float>(i % 7);
     }
@@ -164,7 +164,7 @@ std::vector<double> GradientOfThree(bool tied, Precision grads, bool per_use) {
   for (std::int64_t token : {0, 1, 2}) AddGradients(*model, *kernels, token);
   for (Parameter* parameter : parameters) {
     EXPECT_TRUE(AddUses(*kernels, *parameter).ok());
-    EXPECT_FALSE(parameter->first_use_grad.defined());
+    EXPECT_FALSE(parameter->first_use.grad.defined());
   }
   if (!tied) {
     Tensor& sum = parameters[1]->grad;
