@@ -51,77 +51,143 @@ T FromDouble(double value) {
   }
 }
 
-// Size of the piece that one thread fills at a time: a multiple of a Philox
+// Size of the run that one thread fills at a time: a multiple of a Philox
 // block's four words, and several huge pages, so that two threads seldom fault
 // on the same page at once (each then clears 2 MiB, and one of them in vain).
-constexpr std::int64_t kPieceElems = std::int64_t{1} << 20;
-constexpr std::int64_t kPieceBytes = 4 * kPieceElems;
+constexpr std::int64_t kRunElems = std::int64_t{1} << 20;
+constexpr std::int64_t kRunBytes = 4 * kRunElems;
+constexpr std::int64_t kBlockWords = 4;
 
-// Elements [begin, end) of a parameter.
-struct Piece {
+// Whether element i has the draws of block i, or word i, so that a run of
+// elements can be drawn by itself. The other kinds draw again what they reject,
+// so that an element's draws depend on those before it.
+bool CanBeginAnywhere(const Initializer& init) {
+  return init.kind != Initializer::Kind::kTruncatedNormal &&
+         init.kind != Initializer::Kind::kIntegers;
+}
+
+// Elements of a parameter that one call fills: one run of them, or all, which
+// are drawn in order.
+struct Run {
   const Parameter* parameter = nullptr;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
+  ShardRange range;
+  bool in_order = false;
 };
 
-// Each element takes one word: element i has 24 bits of draw i, in every dtype.
+// Key and position of the draws of one parameter.
+struct Place {
+  RandomKey key;
+  RandomPosition position;
+};
+
+// Fills the first elements, which begin within a block of four words, so that
+// the rest begins with a block. Each element takes one word: element i has 24
+// bits of draw i, in every dtype.
+void FillUniform(const Initializer& init, const Place& at, std::int64_t first,
+                 absl::Span<float> values) {
+  const auto block = static_cast<std::uint32_t>(first / kBlockWords);
+  const auto begun = static_cast<std::size_t>(first % kBlockWords);
+  if (begun == 0) {
+    return FillUniformF32(at.key, at.position, block, init.a, init.b, values);
+  }
+  float words[kBlockWords];
+  FillUniformF32(at.key, at.position, block, init.a, init.b,
+                 absl::MakeSpan(words));
+  const std::size_t count = std::min(kBlockWords - begun, values.size());
+  std::copy_n(words + begun, count, values.begin());
+  FillUniformF32(at.key, at.position, block + 1, init.a, init.b,
+                 values.subspan(count));
+}
+
 template <typename T>
-void FillUniform(const Piece& piece, const RandomKey& key,
-                 const RandomPosition& position) {
-  const Initializer& init = piece.parameter->init;
-  const auto block = static_cast<std::uint32_t>(piece.begin / 4);
-  const auto count = static_cast<std::size_t>(piece.end - piece.begin);
-  T* const values = piece.parameter->value.data<T>() + piece.begin;
-  if constexpr (std::is_same_v<T, float>) {
-    FillUniformF32(key, position, block, init.a, init.b,
-                   absl::MakeSpan(values, count));
-  } else {
-    std::vector<std::uint32_t> words(count);
-    FillBits32(key, position, block, absl::MakeSpan(words));
-    const double scale = (init.b - init.a) * 0x1p-24;
-    for (std::size_t i = 0; i < count; ++i) {
-      values[i] = FromDouble<T>(init.a + scale * (words[i] >> 8));
+void FillUniform(const Initializer& init, const Place& at, std::int64_t first,
+                 absl::Span<T> values) {
+  const auto begun = static_cast<std::size_t>(first % kBlockWords);
+  std::vector<std::uint32_t> words(begun + values.size());
+  FillBits32(at.key, at.position,
+             static_cast<std::uint32_t>(first / kBlockWords),
+             absl::MakeSpan(words));
+  const double scale = (init.b - init.a) * 0x1p-24;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = FromDouble<T>(init.a + scale * (words[begun + i] >> 8));
+  }
+}
+
+// Draws the whole parameter and keeps the elements that are here.
+template <typename T>
+void FillInOrder(const Parameter& parameter, const Place& at) {
+  RandomStream stream(at.key, at.position);
+  std::int64_t next = 0;
+  for (const ShardRange& range : RangesOf(parameter)) {
+    for (; next < range.global; ++next) Draw(parameter.init, stream);
+    T* const values = parameter.value.data<T>() + range.local;
+    for (std::int64_t i = 0; i < range.count; ++i, ++next) {
+      values[i] = FromDouble<T>(Draw(parameter.init, stream));
     }
   }
 }
 
 template <typename T>
-void Fill(const Piece& piece, std::uint64_t seed) {
-  const Parameter& parameter = *piece.parameter;
-  const RandomKey key(seed, Purpose::kInitialize);
-  const RandomPosition position{0, 0, HashName(parameter.name)};
+void Fill(const Run& run, std::uint64_t seed) {
+  const Parameter& parameter = *run.parameter;
+  const Place at{RandomKey(seed, Purpose::kInitialize),
+                 {0, 0, HashName(parameter.name)}};
+  if (run.in_order) return FillInOrder<T>(parameter, at);
+  const absl::Span<T> values =
+      absl::MakeSpan(parameter.value.data<T>() + run.range.local,
+                     static_cast<std::size_t>(run.range.count));
   if (parameter.init.kind == Initializer::Kind::kUniform) {
-    return FillUniform<T>(piece, key, position);
+    return FillUniform(parameter.init, at, run.range.global, values);
   }
-  RandomStream stream(key, position);
-  for (T& value : parameter.value.span<T>()) {
-    value = FromDouble<T>(Draw(parameter.init, stream));
-  }
+  RandomStream stream(at.key, at.position,
+                      static_cast<std::uint32_t>(run.range.global));
+  for (T& value : values) value = FromDouble<T>(Draw(parameter.init, stream));
 }
 
-void Fill(const Piece& piece, std::uint64_t seed) {
-  switch (piece.parameter->dtype) {
+void Fill(const Run& run, std::uint64_t seed) {
+  switch (run.parameter->dtype) {
     case DType::kF32:
-      return Fill<float>(piece, seed);
+      return Fill<float>(run, seed);
     case DType::kF64:
-      return Fill<double>(piece, seed);
+      return Fill<double>(run, seed);
     case DType::kBF16:
-      return Fill<bf16>(piece, seed);
+      return Fill<bf16>(run, seed);
     case DType::kF16:
-      return Fill<f16>(piece, seed);
+      return Fill<f16>(run, seed);
     default:
       TROUPE_CHECK(false, "parameters are of a floating dtype");
   }
 }
 
-// A RandomStream can only start at its beginning: only uniform parameters are
-// cut.
-void AppendPieces(const Parameter& parameter, std::vector<Piece>& pieces) {
-  const std::int64_t elems = parameter.shape.numel();
-  const bool cut = parameter.init.kind == Initializer::Kind::kUniform;
-  const std::int64_t step = cut ? kPieceElems : elems;
-  for (std::int64_t begin = 0; begin < elems; begin += step) {
-    pieces.push_back({&parameter, begin, std::min(begin + step, elems)});
+void AppendRuns(const Parameter& parameter, std::vector<Run>& runs) {
+  if (!CanBeginAnywhere(parameter.init)) {
+    return runs.push_back({&parameter, {}, /*in_order=*/true});
+  }
+  for (const ShardRange& range : RangesOf(parameter)) {
+    for (std::int64_t begin = 0; begin < range.count; begin += kRunElems) {
+      runs.push_back({&parameter,
+                      {range.global + begin, range.local + begin,
+                       std::min(kRunElems, range.count - begin)}});
+    }
+  }
+}
+
+// Writes zeros over the elements of the initialiser's zero row that are here.
+void ZeroRow(const Parameter& parameter) {
+  const std::int64_t row = parameter.init.zero_row;
+  if (row < 0) return;
+  const Shape& whole =
+      parameter.sharding.is_split() ? parameter.global_shape : parameter.shape;
+  const std::int64_t elems = whole.numel() / whole[0];
+  const std::size_t elem_bytes = SizeOf(parameter.dtype);
+  for (const ShardRange& range : RangesOf(parameter)) {
+    const std::int64_t begin = std::max(range.global, row * elems);
+    const std::int64_t end =
+        std::min(range.global + range.count, (row + 1) * elems);
+    if (begin >= end) continue;
+    char* const values = static_cast<char*>(parameter.value.raw());
+    const std::int64_t at = range.local + begin - range.global;
+    std::memset(values + at * elem_bytes, 0, (end - begin) * elem_bytes);
   }
 }
 
@@ -129,31 +195,26 @@ void AppendPieces(const Parameter& parameter, std::vector<Piece>& pieces) {
 
 void FillInitialValues(int threads, std::uint64_t seed,
                        absl::Span<const Parameter* const> parameters) {
-  std::vector<Piece> pieces;
+  std::vector<Run> runs;
   std::int64_t elems = 0;
   for (const Parameter* parameter : parameters) {
-    AppendPieces(*parameter, pieces);
+    AppendRuns(*parameter, runs);
     elems += parameter->shape.numel();
   }
   // A few small parameters are not worth a thread.
-  base::ParallelFor(elems > kPieceElems ? threads : 1,
-                    static_cast<std::int64_t>(pieces.size()),
-                    [&](std::int64_t i) { Fill(pieces[i], seed); });
-  for (const Parameter* parameter : parameters) {
-    const std::int64_t row = parameter->init.zero_row;
-    if (row < 0) continue;
-    const Tensor zeros = parameter->value.Slice(row, row + 1);
-    std::memset(zeros.raw(), 0, zeros.bytes());
-  }
+  base::ParallelFor(elems > kRunElems ? threads : 1,
+                    static_cast<std::int64_t>(runs.size()),
+                    [&](std::int64_t i) { Fill(runs[i], seed); });
+  for (const Parameter* parameter : parameters) ZeroRow(*parameter);
 }
 
 void FillZeros(int threads, const Tensor& tensor) {
   char* const to = static_cast<char*>(tensor.raw());
   const auto bytes = static_cast<std::int64_t>(tensor.bytes());
   base::ParallelFor(
-      threads, (bytes + kPieceBytes - 1) / kPieceBytes, [=](std::int64_t i) {
-        const std::int64_t begin = i * kPieceBytes;
-        const std::int64_t count = std::min(kPieceBytes, bytes - begin);
+      threads, (bytes + kRunBytes - 1) / kRunBytes, [=](std::int64_t i) {
+        const std::int64_t begin = i * kRunBytes;
+        const std::int64_t count = std::min(kRunBytes, bytes - begin);
         std::memset(to + begin, 0, static_cast<std::size_t>(count));
       });
 }

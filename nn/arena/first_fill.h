@@ -19,7 +19,9 @@
 
 namespace troupe::nn {
 
-// Fills each parameter's value by its initialiser, keyed by (seed, name).
+// Fills each parameter's value by its initialiser, keyed by (seed, name). The
+// piece of a parameter that is cut among ranks (nn/autograd/sharding.h) has the
+// values that its elements have in the whole, bit for bit.
 void FillInitialValues(int threads, std::uint64_t seed,
                        absl::Span<const Parameter* const> parameters);
 

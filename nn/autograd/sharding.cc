@@ -51,7 +51,8 @@ absl::Status CheckSections(const Parameter& parameter, int size) {
       absl::StrCat("parameter ", parameter.name, shape.ToString());
   if (sharding.dim < 0 || sharding.dim >= shape.rank()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        what, " has no dimension ", sharding.dim, " to be cut along"));
+        what, " is cut along dimension ", sharding.dim,
+        ", which it does not have; its layer must name one of its own"));
   }
   const std::vector<std::int64_t> sections = SectionsOf(parameter);
   const std::int64_t extent = shape[sharding.dim];
@@ -59,7 +60,8 @@ absl::Status CheckSections(const Parameter& parameter, int size) {
       extent) {
     return absl::InvalidArgumentError(
         absl::StrCat(what, " is cut along dimension ", sharding.dim,
-                     " in sections that do not add up to ", extent));
+                     " in sections that do not add up to ", extent,
+                     "; give those of all outputs or inputs of its layer"));
   }
   for (const std::int64_t section : sections) {
     if (section % size == 0) continue;
@@ -107,18 +109,21 @@ absl::Status LocaliseParameter(Parameter& parameter,
                      parameter.tied_to->name, " and cannot be cut along ",
                      place.axis, "; leave its layer whole, or do not tie it"));
   }
-  if (sharding.is_split() || !parameter.value.is_meta()) {
+  if (sharding.is_split()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("parameter ", parameter.name,
+                     " is a piece already; call LocaliseModel() once"));
+  }
+  if (parameter.value.defined() && !parameter.value.is_meta()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "parameter ", parameter.name,
-        sharding.is_split() ? " is a piece" : " has memory",
-        " already; localise a model once, before an arena binds it"));
+        " has memory already; call LocaliseModel() before an arena binds it"));
   }
   TROUPE_RETURN_IF_ERROR(CheckSections(parameter, place.size));
   const int dim = sharding.dim;
   parameter.global_shape = parameter.shape;
   parameter.shape.set(dim, parameter.global_shape[dim] / place.size);
-  parameter.value =
-      Tensor::Meta(parameter.shape, parameter.dtype, parameter.value.device());
+  parameter.value = Tensor::Meta(parameter.shape, parameter.dtype, Device{});
   sharding.coord = place.coord;
   sharding.size = place.size;
   return absl::OkStatus();

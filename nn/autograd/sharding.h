@@ -4,16 +4,16 @@
 //
 //   Parameter& w = Declare("weight", {3 * width, width}, init);
 //   w.sharding = SplitAlong(/*dim=*/0, /*sections=*/{width, width, width});
-//   ...                                       // Module::Localise() calls
+//   // Module::Localise() calls:
 //   status = LocaliseParameter(w, places);    // shape {3 * width / tp, width}
 //   for (const ShardRange& r : RangesOf(w)) {
 //     std::copy_n(whole + r.global, r.count, piece + r.local);
 //   }
 //
 // A module declares whole shapes and what may be cut, which has no effect until
-// LocaliseModel() (nn/modules/localise.h) tells it the rank's place in the mesh.
-// A parameter that is not cut is a copy: every rank along the axis has it whole,
-// with the whole gradient.
+// LocaliseModel() (nn/modules/localise.h) tells it the rank's place in the
+// mesh. A parameter that is not cut is a copy: every rank along the axis has it
+// whole, with the whole gradient.
 
 #ifndef NN_AUTOGRAD_SHARDING_H_
 #define NN_AUTOGRAD_SHARDING_H_
@@ -79,8 +79,8 @@ struct ShardRange {
 // Returns the elements of this rank's piece, in the order of both; a single
 // range for a parameter that is not cut.
 std::vector<ShardRange> RangesOf(const Parameter& parameter);
-// The same for the piece of the rank at `places`. The parameter may be localised
-// at another coordinate, or not at all.
+// The same for the piece of the rank at `places`. The parameter may be
+// localised at another coordinate, or not at all.
 std::vector<ShardRange> RangesOf(const Parameter& parameter,
                                  absl::Span<const AxisPlace> places);
 

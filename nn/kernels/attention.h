@@ -31,7 +31,8 @@
 // Dropout sets some of the p[s] to 0 before they weigh the values, and
 // multiplies the others by a scale; the softmax is over all keys. A row of keys
 // has whole blocks of four draws: p[s] of query t of head h uses draw
-// 4 ((h T + t) ceil(S / 4)) + s of its sample.
+// first + 4 ((h T + t) ceil(S / 4)) + s of its sample. `first` is that of the
+// mask: the heads may be a part of those of the layer.
 //
 // No kept tensor has a size of T S: backward recomputes the probabilities from
 // q, k and `lse`, block by block (FlashAttention-2, Dao 2023,
@@ -54,6 +55,7 @@ struct AttentionRule {
   // Whether query t sees only keys 0 .. t, whatever S is (PyTorch's is_causal).
   bool causal = false;
   double scale = 1;
+  // `first`, a multiple of 4, is the draw of head 0; rows are not used.
   std::optional<DropoutMask> dropout = {};
 
   // Returns how many of `keys` keys query t sees: the first ones.
@@ -66,13 +68,20 @@ struct AttentionSizes {
   std::int64_t N, T, S, Hq, Hkv, D;
   // Number of heads of queries for each head of keys.
   std::int64_t group() const { return Hq / Hkv; }
-  // Number of blocks of draws of a row of keys, and the first block of query t
-  // of head h.
+  // Number of blocks of draws of a row of keys, and of the rows before that of
+  // query t of head h.
   std::int64_t row_blocks() const { return (S + 3) / 4; }
-  std::int64_t FirstBlock(std::int64_t h, std::int64_t t) const {
+  std::int64_t BlocksBefore(std::int64_t h, std::int64_t t) const {
     return (h * T + t) * row_blocks();
   }
 };
+
+// Returns the first block of draws of query t of head h, if the rule drops.
+inline std::int64_t FirstBlock(const AttentionRule& rule,
+                               const AttentionSizes& sizes, std::int64_t h,
+                               std::int64_t t) {
+  return rule.dropout->first / 4 + sizes.BlocksBefore(h, t);
+}
 
 // Returns the sizes of a call; `y` has the heads of queries only.
 inline AttentionSizes SizesOfAttention(In q, In k, In v, In y) {

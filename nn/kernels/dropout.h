@@ -13,8 +13,8 @@
 
 namespace troupe::nn {
 
-// Elements to drop: element e of sample n, if draw e of draws.At(n) is below
-// drop_below / 2^32. The other elements are multiplied by `scale`.
+// Elements to drop: element e of sample n, if draw DrawOf(e) of draws.At(n) is
+// below drop_below / 2^32. The other elements are multiplied by `scale`.
 struct DropoutMask {
   SampleDraws draws;
   std::uint32_t drop_below = 0;
@@ -23,6 +23,16 @@ struct DropoutMask {
   // kernel runs, so that a recorded step gets new draws (device_graph.h).
   // Undefined: those in `draws`.
   Tensor place = {};
+  // Place of these elements in a sample that ranks share (nn/modules/linear.h):
+  // the first one is element `first` of the whole, and each run of `row`
+  // elements begins `stride` elements after the one before. A row of 0: all
+  // elements are one run.
+  std::int64_t first = 0, row = 0, stride = 0;
+
+  // Returns the draw of element e.
+  std::int64_t DrawOf(std::int64_t e) const {
+    return first + (row == 0 ? e : e / row * stride + e % row);
+  }
 };
 
 // Returns the draws of `mask`; the host must have access to `place`.
@@ -37,7 +47,8 @@ inline SampleDraws DrawsOf(const DropoutMask& mask) {
 }
 
 struct DropoutKernels {
-  // y = mask(x): forward and backward. x [N, ...]; y may be x.
+  // y = mask(x): forward and backward. x [N, ...]; y may be x. The mask's row
+  // divides the elements of a sample.
   Op<absl::Status(const DropoutMask& mask, In x, Out y)> Dropout{"Dropout"};
 
   template <typename Visit>

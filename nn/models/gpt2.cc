@@ -37,7 +37,10 @@ class Gpt2Mlp : public Module {
  public:
   explicit Gpt2Mlp(std::int64_t width)
       : c_fc_(Add<Linear>("c_fc", width, 4 * width)),
-        c_proj_(Add<Linear>("c_proj", 4 * width, width)) {}
+        c_proj_(Add<Linear>("c_proj", 4 * width, width)) {
+    c_fc_.set_parallel(Linear::kColumn);
+    c_proj_.set_parallel(Linear::kRow);
+  }
   Tensor Forward(Context& ctx, const Tensor& x) override {
     return c_proj_(ctx, ops::Gelu(ctx, c_fc_(ctx, x), ops::GeluForm::kTanh));
   }

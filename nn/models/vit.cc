@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "nn/modules/attention.h"
 #include "nn/modules/conv2d.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/norm.h"
@@ -87,6 +88,11 @@ class Attention : public Module {
       : qkv_(Add<Linear>("qkv", width, 3 * width)),
         proj_(Add<Linear>("proj", width, width)) {
     attention_.heads = heads;
+    qkv_.set_parallel(Linear::kColumn, {width, width, width});
+    proj_.set_parallel(Linear::kRow);
+  }
+  absl::Status Localise(absl::Span<const AxisPlace> places) override {
+    return LocaliseHeads(places, attention_);
   }
   Tensor Forward(Context& ctx, const Tensor& x) override {
     return proj_(ctx, ops::PackedAttention(ctx, qkv_(ctx, x), attention_));
@@ -102,7 +108,10 @@ class VitMlp : public Module {
  public:
   explicit VitMlp(std::int64_t width)
       : fc1_(Add<Linear>("fc1", width, 4 * width)),
-        fc2_(Add<Linear>("fc2", 4 * width, width)) {}
+        fc2_(Add<Linear>("fc2", 4 * width, width)) {
+    fc1_.set_parallel(Linear::kColumn);
+    fc2_.set_parallel(Linear::kRow);
+  }
   Tensor Forward(Context& ctx, const Tensor& x) override {
     return fc2_(ctx, ops::Gelu(ctx, fc1_(ctx, x), ops::GeluForm::kExact));
   }

@@ -13,6 +13,9 @@
 //
 //     x = x + attn.proj(attention(attn.qkv(norm1(x))))
 //     y = x + mlp.fc2(gelu(mlp.fc1(norm2(x))))
+//
+// Ranks along "tp" share the heads and the width of each block's MLP; the rest
+// is whole on each of them (nn/modules/localise.h).
 
 #ifndef NN_MODELS_VIT_H_
 #define NN_MODELS_VIT_H_

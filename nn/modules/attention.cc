@@ -64,6 +64,24 @@ Tensor ByHead(Context& ctx, const Tensor& mask, std::int64_t heads) {
 
 }  // namespace
 
+absl::Status LocaliseHeads(absl::Span<const AxisPlace> places,
+                           ops::AttentionOptions& options) {
+  const AxisPlace place = PlaceAlong(places, "tp");
+  const std::int64_t keys =
+      options.kv_heads > 0 ? options.kv_heads : options.heads;
+  if (options.heads % place.size != 0 || keys % place.size != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "attention of ", options.heads, " heads, and ", keys,
+        " of keys, cannot be cut for tp = ", place.size,
+        "; choose numbers that are multiples of it, or a mesh.tp that divides "
+        "both"));
+  }
+  options.heads /= place.size;
+  options.kv_heads /= place.size;
+  options.first_head = place.coord * options.heads;
+  return absl::OkStatus();
+}
+
 MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads,
                                        const Options& options)
     : width_(width),
@@ -192,6 +210,13 @@ CausalSelfAttention::CausalSelfAttention(std::int64_t width, std::int64_t heads,
   InitWeight(Initializer::Normal(0, options.projection_init_stddev), c_proj_);
   ZeroBias(c_attn_);
   ZeroBias(c_proj_);
+  const std::int64_t keys = attention_.kv_heads * head_width_;
+  c_attn_.set_parallel(Linear::kColumn, {width, keys, keys});
+  c_proj_.set_parallel(Linear::kRow);
+}
+
+absl::Status CausalSelfAttention::Localise(absl::Span<const AxisPlace> places) {
+  return LocaliseHeads(places, attention_);
 }
 
 Tensor CausalSelfAttention::Forward(Context& ctx, const Tensor& x) {

@@ -28,6 +28,14 @@
 
 namespace troupe::nn {
 
+// Makes `options` those of the heads that the rank at `places` has, for
+// Module::Localise() of a layer whose queries, keys and values come from a
+// column layer: a group of heads has its head of keys with it.
+//   kInvalidArgument: heads, or heads of keys, are no multiple of the number of
+//     ranks along "tp".
+absl::Status LocaliseHeads(absl::Span<const AxisPlace> places,
+                           ops::AttentionOptions& options);
+
 // torch.nn.MultiheadAttention(batch_first=True), Vaswani et al. 2017,
 // arXiv:1706.03762, sec. 3.2.2: queries, keys and values are projected, each
 // head attends, and the concatenated results are projected again. Parameters,
@@ -111,6 +119,9 @@ class MultiheadAttention : public Module {
 // Weights are [out, in], as those of Linear. Hugging Face's GPT-2 stores them
 // transposed (its Conv1D): an import must transpose them.
 //
+// Tensor parallelism: a rank along "tp" has some of the heads, that is rows of
+// c_attn and columns of c_proj (nn/modules/linear.h).
+//
 // Default initialisation as in GPT-2: N(0, 0.02), zero biases.
 class CausalSelfAttention : public Module {
  public:
@@ -136,6 +147,7 @@ class CausalSelfAttention : public Module {
                       const Options& options);
 
   Tensor Forward(Context& ctx, const Tensor& x) override;
+  absl::Status Localise(absl::Span<const AxisPlace> places) override;
 
  private:
   const std::int64_t head_width_;

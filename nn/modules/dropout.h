@@ -2,6 +2,12 @@
 //
 //   Dropout dropout(0.1);
 //   Tensor y = dropout(ctx, x);        // x itself in evaluation
+//
+// Between the two layers of a cut pair (nn/modules/linear.h), x is a rank's
+// piece of the outputs, of which set_parallel() drops what it drops of the
+// whole:
+//
+//   dropout.set_parallel(true);
 
 #ifndef NN_MODULES_DROPOUT_H_
 #define NN_MODULES_DROPOUT_H_
@@ -15,11 +21,21 @@ class Dropout : public Module {
  public:
   explicit Dropout(double p = 0.5) : p_(p) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    return ops::Dropout(ctx, x, p_);
+    return ops::DropoutOfPiece(ctx, x, p_, at_);
+  }
+
+  // Whether the last axis of x is cut among the ranks along "tp".
+  void set_parallel(bool parallel) { parallel_ = parallel; }
+  absl::Status Localise(absl::Span<const AxisPlace> places) override {
+    const AxisPlace place = PlaceAlong(places, "tp");
+    if (parallel_) at_ = {place.coord, place.size};
+    return absl::OkStatus();
   }
 
  private:
   const double p_;
+  bool parallel_ = false;
+  ops::LastAxisPiece at_;
 };
 
 }  // namespace troupe::nn

@@ -31,7 +31,7 @@ Tensor Linear::Forward(Context& ctx, const Tensor& x) {
 void Linear::set_parallel(Parallel parallel,
                           std::vector<std::int64_t> sections) {
   parallel_ = parallel;
-  const int dim = parallel == kColumn ? 0 : 1;  // of a weight [out, in]
+  const int dim = parallel == kColumn ? 0 : 1;  // the weight is [out, in]
   weight_.sharding =
       parallel == kWhole ? Sharding() : SplitAlong(dim, std::move(sections));
   if (bias_ == nullptr) return;

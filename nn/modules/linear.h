@@ -9,7 +9,7 @@
 //
 //   c_fc.set_parallel(Linear::kColumn);    // a rank has some of the outputs
 //   c_proj.set_parallel(Linear::kRow);     // and the weights that read those
-//   y = c_proj(ctx, ops::Gelu(ctx, c_fc(ctx, x)));
+//   Tensor y = c_proj(ctx, ops::Gelu(ctx, c_fc(ctx, x)));
 //
 // It has no effect until LocaliseModel() (nn/modules/localise.h). Under one
 // rank's part of a mesh, y of a column layer is [..., out / tp], x of a row
@@ -43,8 +43,8 @@ class Linear : public Module {
 
   Tensor Forward(Context& ctx, const Tensor& x) override;
 
-  // Part of the layer that a rank along "tp" has: all of it, some of its outputs
-  // or some of its inputs.
+  // Part of the layer that a rank along "tp" has: all of it, some of its
+  // outputs, or some of its inputs.
   enum Parallel { kWhole, kColumn, kRow };
   // Declares what may be cut. `sections` are extents of the outputs of a column
   // layer, or the inputs of a row layer, that are cut each by itself: a layer

@@ -29,7 +29,15 @@ absl::Status LocaliseBelow(Module& module, const std::string& path,
 
 absl::Status LocaliseModel(Module& model, absl::Span<const AxisPlace> places) {
   model.Parameters();  // sets the full names
-  return LocaliseBelow(model, /*path=*/"", places);
+  TROUPE_RETURN_IF_ERROR(LocaliseBelow(model, /*path=*/"", places));
+  for (const Parameter* p : model.Parameters()) {
+    if (!p->sharding.is_split() || p->other_names.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter ", p->name, " is also ", p->other_names[0],
+                     " and cannot be cut along ", p->sharding.axis,
+                     "; leave its layer whole, or do not tie it"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe::nn

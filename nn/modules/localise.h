@@ -22,8 +22,8 @@ namespace troupe::nn {
 // Calls Module::Localise() of `model` and of all modules below it, each before
 // its children. Call it once, before the model has memory; a model after an
 // error is in parts, and should be dropped.
-//   kInvalidArgument: a width or number of heads is no multiple of the number of
-//     ranks. Names the layer.
+//   kInvalidArgument: a width or number of heads is no multiple of the number
+//     of ranks. Names the layer.
 absl::Status LocaliseModel(Module& model, absl::Span<const AxisPlace> places);
 
 }  // namespace troupe::nn

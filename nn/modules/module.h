@@ -120,11 +120,8 @@ class Module {
   bool recomputes() const { return recomputes_; }
   void set_recomputes(bool recomputes) { recomputes_ = recomputes; }
 
-  // Makes this module, without those below it, the part of the rank at `places`
-  // in the mesh: its parameters become pieces (LocaliseParameter()), and numbers
-  // of its own, such as heads, those of the part. Called by LocaliseModel()
-  // (nn/modules/localise.h), before that of its children. The default leaves the
-  // module whole.
+  // Makes this module, without its children, the part of the rank at `places`,
+  // for LocaliseModel(). The default leaves the module whole.
   virtual absl::Status Localise(absl::Span<const AxisPlace> /*places*/) {
     return absl::OkStatus();
   }

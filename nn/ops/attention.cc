@@ -126,10 +126,12 @@ double FlopsOf(const AttentionRule& rule, const AttentionSizes& size) {
 }
 
 // Fails the context if dropout has no draw for each probability.
-void CheckDraws(Context& ctx, const AttentionSizes& size) {
-  if (size.FirstBlock(size.Hq, 0) <= kBlocksMax) return;
+void CheckDraws(Context& ctx, const AttentionSizes& size,
+                std::int64_t first_head) {
+  const std::int64_t heads = first_head + size.Hq;
+  if (size.BlocksBefore(heads, 0) <= kBlocksMax) return;
   BadShapes(ctx, "attention with dropout has at most 2^34 probabilities ",
-            "in a sample, got ", size.Hq, " heads of ", size.T, " queries and ",
+            "in a sample, got ", heads, " heads of ", size.T, " queries and ",
             size.S, " keys");
 }
 
@@ -186,7 +188,7 @@ Tensor Attention(Context& ctx, const Operands& operands,
       SizesOfAttention(views[0], views[1], views[2], y_heads);
   ctx.Note("attention", y, FlopsOf(rule, size));
   const bool drops = ctx.training() && options.dropout > 0;
-  if (drops) CheckDraws(ctx, size);
+  if (drops) CheckDraws(ctx, size, options.first_head);
   if (!ctx.ok()) return Tensor();
   if (!ctx.computes()) return y;
   if (drops && options.dropout == 1) {
@@ -196,6 +198,7 @@ Tensor Attention(Context& ctx, const Operands& operands,
   }
   if (drops) rule.dropout = DrawMask(ctx, options.dropout);
   if (!ctx.ok()) return Tensor();
+  if (drops) rule.dropout->first = 4 * size.BlocksBefore(options.first_head, 0);
   return Compute(ctx, operands, views, rule, y, y_heads, lse);
 }
 

@@ -58,6 +58,9 @@ struct AttentionOptions {
   // dropout_p). The draws depend on the sample's number in the global batch, as
   // in ops::Dropout(); backward draws them again.
   double dropout = 0;
+  // Number of the first head of the queries among those of the layer, if ranks
+  // have some of its heads each: they drop what a rank with all of them drops.
+  std::int64_t first_head = 0;
 };
 
 Tensor ScaledDotProductAttention(Context& ctx, const Tensor& q, const Tensor& k,

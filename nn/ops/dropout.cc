@@ -26,14 +26,30 @@ class DropoutNode final : public Node {
   const DropoutMask mask_;
 };
 
+// The elements of x in the whole, whose last axis has all pieces side by side.
+void PlaceOf(const Tensor& x, const LastAxisPiece& at, DropoutMask& mask) {
+  mask.row = x.dim(-1);
+  mask.stride = at.pieces * mask.row;
+  mask.first = at.piece * mask.row;
+}
+
 }  // namespace
 
 Tensor Dropout(Context& ctx, const Tensor& x, double p) {
+  return DropoutOfPiece(ctx, x, p, LastAxisPiece());
+}
+
+Tensor DropoutOfPiece(Context& ctx, const Tensor& x, double p,
+                      const LastAxisPiece& at) {
   if (!ctx.ok()) return Tensor();
   if (x.shape().rank() < 1 || !(p >= 0 && p <= 1)) {
     return BadShapes(
         ctx, "dropout takes x[N, ...] and a probability in [0, 1], got ",
         Str(x), " and ", p);
+  }
+  if (at.pieces > 1 && x.shape().rank() < 2) {
+    return BadShapes(ctx, "dropout of a piece takes x[N, ..., D], got ",
+                     Str(x));
   }
   if (!ctx.training() || p == 0) return x;
   Tensor y = ctx.Empty("dropout", x.shape(), x.dtype());
@@ -44,8 +60,9 @@ Tensor Dropout(Context& ctx, const Tensor& x, double p) {
     const absl::Status zeroed = ctx.kernels().Fill(0.0, y);
     return zeroed.ok() ? y : ctx.Fail(zeroed);
   }
-  const std::optional<DropoutMask> mask = DrawMask(ctx, p);
+  std::optional<DropoutMask> mask = DrawMask(ctx, p);
   if (!mask) return Tensor();
+  if (at.pieces > 1) PlaceOf(x, at, *mask);
   const absl::Status status = ctx.kernels().Dropout(*mask, x, y);
   return Finish(ctx, status, {x}, /*num_weights=*/0, y,
                 [&] { return std::make_unique<DropoutNode>(*mask); });

@@ -12,6 +12,7 @@
 #ifndef NN_OPS_DROPOUT_H_
 #define NN_OPS_DROPOUT_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "nn/autograd/context.h"
@@ -20,6 +21,17 @@
 namespace troupe::nn::ops {
 
 Tensor Dropout(Context& ctx, const Tensor& x, double p);
+
+// Number of a rank's piece of a tensor whose last axis is cut among ranks, and
+// number of pieces.
+struct LastAxisPiece {
+  int piece = 0, pieces = 1;
+};
+
+// Drops from a piece what Dropout() drops from the whole. kInvalidArgument: x
+// has no axis besides that of samples.
+Tensor DropoutOfPiece(Context& ctx, const Tensor& x, double p,
+                      const LastAxisPiece& at);
 
 // Returns the mask of the present module, for ops that drop inside of their
 // kernels; p is above 0 and below 1. Returns none, and fails the context, if

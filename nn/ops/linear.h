@@ -9,13 +9,14 @@
 // these rows of w and b, whose other rows get no gradient. So parts of a
 // parameter that holds several projections can be applied to different tensors.
 //
-// ColumnLinear() and RowLinear() are one rank's part of a product that the ranks
+// ColumnLinear() and RowLinear() are one rank's part of a product that ranks
 // along an axis of the mesh share (nn/modules/linear.h). A column product has
 // some of the rows of w and b, and adds up dx over the ranks in backward. A row
-// product has some of the columns of w and of x; it adds up x w^T over the ranks
-// in forward, and then adds b. A shape-only forward adds up nothing.
-// Errors (sticky in ctx): kInvalidArgument with the shapes. kFailedPrecondition:
-// the context has no collectives along the axis.
+// product has some of the columns of w and of x; it adds up x w^T over the
+// ranks in forward, and then adds b. A shape-only forward adds up nothing.
+//
+// Errors (sticky in ctx): kInvalidArgument with the shapes;
+// kFailedPrecondition: the context has no collectives along the axis.
 
 #ifndef NN_OPS_LINEAR_H_
 #define NN_OPS_LINEAR_H_

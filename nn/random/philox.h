@@ -62,11 +62,13 @@ void FillUniformF32(const RandomKey& key, const RandomPosition& position,
                     std::uint32_t first_block, double low, double high,
                     absl::Span<float> values);
 
-// An endless sequence of draws at one position.
+// An endless sequence of draws at one position. The first one is draw
+// 4 * first_block of those of a stream from block 0.
 class RandomStream {
  public:
-  RandomStream(const RandomKey& key, const RandomPosition& position)
-      : key_(key), position_(position) {}
+  RandomStream(const RandomKey& key, const RandomPosition& position,
+               std::uint32_t first_block = 0)
+      : key_(key), position_(position), block_(first_block) {}
 
   std::uint32_t Bits32();
   std::uint64_t Bits64();
@@ -75,7 +77,8 @@ class RandomStream {
   double Uniform(double low, double high) {
     return low + (high - low) * UniformF64();
   }
-  double Normal();                           // mean 0, variance 1; Box-Muller
+  // Mean 0, variance 1; Box-Muller, of the four draws of a block.
+  double Normal();
   std::uint64_t Below(std::uint64_t bound);  // [0, bound), unbiased; bound > 0
 
   // Fisher-Yates; O(n), portable.
@@ -91,7 +94,7 @@ class RandomStream {
 
   RandomKey key_;
   RandomPosition position_;
-  std::uint32_t block_ = 0;
+  std::uint32_t block_;
   std::array<std::uint32_t, 4> words_{};
   int next_ = 4;
 };

@@ -29,7 +29,7 @@ AttentionHeadShape HeadShape(const AttentionRule& rule,
 class HeadDropout {
  public:
   HeadDropout(const AttentionRule& rule, const AttentionSizes& size)
-      : size_(size) {
+      : rule_(rule), size_(size) {
     if (!rule.dropout) return;
     draws_ = DrawsOf(*rule.dropout);
     dropout_.draw = AvailableFillLoops().back()->bits;
@@ -42,12 +42,14 @@ class HeadDropout {
   const AttentionDropout* Of(std::int64_t n, std::int64_t head) {
     if (!draws_) return nullptr;
     const RandomPosition at = draws_->At(n);
-    const auto block = static_cast<std::uint32_t>(size_.FirstBlock(head, 0));
+    const auto block =
+        static_cast<std::uint32_t>(FirstBlock(rule_, size_, head, 0));
     dropout_.first = {draws_->key.words, block, at.step, at.position, at.path};
     return &dropout_;
   }
 
  private:
+  const AttentionRule& rule_;
   const AttentionSizes size_;
   std::optional<SampleDraws> draws_;
   AttentionDropout dropout_ = {};

@@ -54,6 +54,7 @@ struct Drops {
   unsigned drop_below;
   float scale;
   int row_blocks;  // AttentionSizes::row_blocks()
+  std::int64_t first_block;
 
   __device__ __forceinline__ Drops Now() const {
     Drops now = *this;
@@ -65,7 +66,8 @@ struct Drops {
   __device__ __forceinline__ Numbers<float, 4> Factors(
       const AttentionGrid& size, std::int64_t n, std::int64_t h, int t,
       int key) const {
-    const uint4 words = draws.Block(n, (h * size.T + t) * row_blocks + key / 4);
+    const uint4 words =
+        draws.Block(n, first_block + (h * size.T + t) * row_blocks + key / 4);
     return {
         {Factor(words.x), Factor(words.y), Factor(words.z), Factor(words.w)}};
   }
@@ -178,7 +180,8 @@ absl::Status ForDropout(const AttentionRule& rule, const AttentionSizes& size,
   return run(
       Drops{DeviceDraws(mask.draws, DataOrNull<std::int32_t>(mask.place)),
             mask.drop_below, static_cast<float>(mask.scale),
-            static_cast<int>(size.row_blocks())});
+            static_cast<int>(size.row_blocks()),
+            FirstBlock(rule, size, /*h=*/0, /*t=*/0)});
 }
 
 // Returns the grid with a block for each tile of `positions` of each head.

@@ -16,9 +16,22 @@ struct Mask {
   DeviceDraws draws;
   unsigned drop_below;
   float scale;
+  std::int64_t first, row, stride;  // see DropoutMask
 
+  // DropoutMask::DrawOf()
+  __device__ __forceinline__ std::int64_t DrawOf(std::int64_t e) const {
+    return first + (row == 0 ? e : e / row * stride + e % row);
+  }
   __device__ __forceinline__ float Of(unsigned draw, float value) const {
     return draw >= drop_below ? value * scale : 0.0f;
+  }
+  // Applies the mask to the number of one draw.
+  __device__ __forceinline__ void ApplyOne(std::int64_t sample,
+                                           std::int64_t draw, float& v) const {
+    const uint4 words = draws.Block(sample, draw / kDrawsOfBlock);
+    const unsigned of_block[kDrawsOfBlock] = {words.x, words.y, words.z,
+                                              words.w};
+    v = Of(of_block[draw % kDrawsOfBlock], v);
   }
   // Applies the mask to the four numbers of draws 4 * block to 4 * block + 3.
   __device__ __forceinline__ void Apply(std::int64_t sample, std::int64_t block,
@@ -31,7 +44,8 @@ struct Mask {
   }
 };
 
-// Handles kVector elements at a time; the elements of a sample are a multiple.
+// Handles kVector elements at a time. The elements of a sample, and those of a
+// row of the mask, are a multiple, and each row begins with a block of draws.
 template <int kVector, typename T>
 __global__ void __launch_bounds__(kElementThreads)
     DropVectorsKernel(std::int64_t samples, std::int64_t elems, Mask mask,
@@ -44,14 +58,16 @@ __global__ void __launch_bounds__(kElementThreads)
       Numbers<float, kVector> numbers = Load<kVector>(x + at);
 #pragma unroll
       for (int k = 0; k < kVector; k += kDrawsOfBlock) {
-        mask.Apply(n, (v * kVector + k) / kDrawsOfBlock, numbers.at + k);
+        mask.Apply(n, mask.DrawOf(v * kVector + k) / kDrawsOfBlock,
+                   numbers.at + k);
       }
       Store(numbers, y + at);
     }
   }
 }
 
-// Handles any shape: a thread computes the elements of one block of draws.
+// Handles any shape: a thread computes four elements, in one block of draws
+// unless the mask has rows, or begins within a block.
 template <typename T>
 __global__ void __launch_bounds__(kElementThreads)
     DropKernel(std::int64_t samples, std::int64_t elems, Mask mask, const T* x,
@@ -66,7 +82,13 @@ __global__ void __launch_bounds__(kElementThreads)
           elems - first < kDrawsOfBlock ? elems - first : kDrawsOfBlock);
       float v[kDrawsOfBlock] = {};
       for (int k = 0; k < count; ++k) v[k] = Widen(x[at + k]);
-      mask.Apply(n, b, v);
+      if (mask.row == 0 && mask.first % kDrawsOfBlock == 0) {
+        mask.Apply(n, mask.first / kDrawsOfBlock + b, v);
+      } else {
+        for (int k = 0; k < count; ++k) {
+          mask.ApplyOne(n, mask.DrawOf(first + k), v[k]);
+        }
+      }
       for (int k = 0; k < count; ++k) Round(v[k], y[at + k]);
     }
   }
@@ -80,11 +102,18 @@ struct Dropout {
     const std::int64_t samples = x.dim(0), elems = x.numel() / samples;
     const Mask drop{
         DeviceDraws(mask.draws, DataOrNull<std::int32_t>(mask.place)),
-        mask.drop_below, static_cast<float>(mask.scale)};
+        mask.drop_below,
+        static_cast<float>(mask.scale),
+        mask.first,
+        mask.row,
+        mask.stride};
     constexpr int kVector = kVectorOf<T>;
     static_assert(kVector % kDrawsOfBlock == 0, "a vector has whole blocks");
-    const bool vectors =
-        IsAligned(Data<T>(x)) && IsAligned(Data<T>(y)) && elems % kVector == 0;
+    const bool whole_blocks = mask.first % kDrawsOfBlock == 0 &&
+                              mask.row % kVector == 0 &&
+                              mask.stride % kDrawsOfBlock == 0;
+    const bool vectors = IsAligned(Data<T>(x)) && IsAligned(Data<T>(y)) &&
+                         elems % kVector == 0 && whole_blocks;
     const int at_once = vectors ? kVector : kDrawsOfBlock;
     base::LaunchShape shape = GridOf((elems + at_once - 1) / at_once);
     shape.grid.y =

@@ -75,7 +75,7 @@ std::vector<double> DropFactors(const AttentionRule& rule,
   const SampleDraws draws = DrawsOf(*rule.dropout);
   std::vector<std::uint32_t> words(seen);
   FillBits32(draws.key, draws.At(n),
-             static_cast<std::uint32_t>(size.FirstBlock(h, t)),
+             static_cast<std::uint32_t>(FirstBlock(rule, size, h, t)),
              absl::MakeSpan(words));
   for (std::int64_t s = 0; s < seen; ++s) {
     factors[s] = words[s] >= rule.dropout->drop_below ? rule.dropout->scale : 0;

@@ -13,10 +13,12 @@ struct Dropout {
     const T* from = x.data<T>();
     T* to = y.data<T>();
     for (std::int64_t n = 0; n < N; ++n) {
-      RandomStream draws(first.key, first.At(n));
       for (std::int64_t e = 0; e < elems; ++e) {
-        const std::int64_t at = n * elems + e;
-        const bool keep = draws.Bits32() >= mask.drop_below;
+        const std::int64_t at = n * elems + e, draw = mask.DrawOf(e);
+        std::uint32_t block[4];
+        FillBits32(first.key, first.At(n), static_cast<std::uint32_t>(draw / 4),
+                   absl::MakeSpan(block));
+        const bool keep = block[draw % 4] >= mask.drop_below;
         to[at] = keep ? Store<T>(Load(from[at]) * mask.scale) : Store<T>(0);
       }
     }

@@ -279,8 +279,7 @@ TEST(ParameterArena, RefusesAPaddingThatIsNone) {
                 "ParameterArena: pad_elems must be at least 1, not 0"));
 }
 
-// The sizes give several pieces; one parameter uses one stream, which is not
-// cut.
+// The sizes give several runs of one parameter.
 TEST(ParameterArena, ThreadsDoNotChangeTheInitialValues) {
   CachingAllocator allocator;
   std::vector<double> one;
@@ -304,6 +303,66 @@ TEST(ParameterArena, ThreadsDoNotChangeTheInitialValues) {
   for (int i = 0; i < 2'200'001; ++i) last = stream.Bits32();
   EXPECT_EQ(one[2'200'000],
             static_cast<float>(-0.5 + 0x1p-24 * static_cast<int>(last >> 8)));
+}
+
+// Draws a parameter by itself, one element after the other.
+TEST(ParameterArena, CutsOfNormalValuesDoNotChangeThem) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {1'100'000});
+  a.init = Initializer::Normal(1, 2);
+  auto arena = *ParameterArena::Create({{&a}}, {}, allocator);
+  EXPECT_TRUE(arena->Initialize(1).ok());
+  RandomStream stream(RandomKey(1, Purpose::kInitialize),
+                      {0, 0, HashName("a")});
+  for (std::int64_t i = 0; i < a.shape.numel(); ++i) {
+    ASSERT_EQ(a.value.data<float>()[i],
+              static_cast<float>(1 + 2 * stream.Normal()))
+        << i;
+  }
+}
+
+// Returns the initial values of `parameter`.
+std::vector<double> InitialValues(Parameter& parameter) {
+  CachingAllocator allocator;
+  auto arena = *ParameterArena::Create({{&parameter}}, {}, allocator);
+  EXPECT_TRUE(arena->Initialize(/*seed=*/3).ok());
+  return ValuesOf(parameter.value);
+}
+
+TEST(ParameterArena, APieceHasTheValuesOfTheWhole) {
+  const Shape shape = {12, 30};
+  Initializer rows = Initializer::Uniform(0.5);
+  rows.zero_row = 7;
+  const Initializer kinds[] = {rows, Initializer::Normal(0, 1),
+                               Initializer::TruncatedNormal(0, 1, -1, 1),
+                               Initializer::Integers(-3, 4),
+                               Initializer::Constant(2)};
+  const Sharding cuts[] = {SplitAlong(0), SplitAlong(0, {6, 3, 3}),
+                           SplitAlong(1), SplitAlong(1, {18, 12})};
+  for (const Initializer& init : kinds) {
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+      Parameter all = Make("a", shape, dtype);
+      all.init = init;
+      const std::vector<double> whole = InitialValues(all);
+      for (const Sharding& cut : cuts) {
+        std::vector<double> joined(whole.size());
+        for (int coord = 0; coord < 3; ++coord) {
+          Parameter piece = Make("a", shape, dtype);
+          piece.init = init;
+          piece.sharding = cut;
+          ASSERT_TRUE(LocaliseParameter(piece, {{"tp", coord, 3}}).ok());
+          EXPECT_EQ(piece.shape.numel(), shape.numel() / 3);
+          const std::vector<double> values = InitialValues(piece);
+          for (const ShardRange& range : RangesOf(piece)) {
+            std::copy_n(values.begin() + range.local, range.count,
+                        joined.begin() + range.global);
+          }
+        }
+        EXPECT_EQ(joined, whole)
+            << "kind " << static_cast<int>(init.kind) << ", dim " << cut.dim;
+      }
+    }
+  }
 }
 
 TEST(ParameterArena, ARankMayOwnNothing) {

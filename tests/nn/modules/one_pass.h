@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,24 +25,27 @@ namespace troupe::nn {
 
 struct PassValues {
   std::vector<double> y;
-  std::vector<std::vector<double>> dx;  // one for each input
+  std::vector<std::vector<double>> dx;  // one for each floating input
   std::map<std::string, std::vector<double>> gradients, buffers;
 };
 
 class OnePass {
  public:
-  // Parameters are draws by their names; all numbers have dtype `dtype`, which
-  // must be the module's. `kernels` outlives it.
+  // Parameters are draws by their names, times `scale`, and a piece of one has
+  // those of the whole; all numbers have dtype `dtype`, which must be the
+  // module's. `kernels` outlives it.
   OnePass(Kernels& kernels, std::unique_ptr<Module> module,
-          DType dtype = DType::kF32)
+          DType dtype = DType::kF32, double scale = 1)
       : kernels_(kernels), module_(std::move(module)), dtype_(dtype) {
     for (Parameter* parameter : module_->Parameters()) {
-      parameter->value = Draws(parameter->name, parameter->shape);
+      parameter->value = DrawsOf(*parameter, scale);
     }
     EXPECT_TRUE(BindBuffers(module_->Buffers(), kernels_).ok());
   }
 
   Module& module() { return *module_; }
+  // Sets the position of random draws.
+  void set_random(const StepPosition& position) { position_ = position; }
   // `axes` outlives the passes.
   void set_collectives(absl::Span<const AxisCollectives> axes) { axes_ = axes; }
 
@@ -55,7 +59,10 @@ class OnePass {
     Context ctx(kernels_, &tape);
     ctx.set_collectives(axes_);
     TensorList watched;
-    for (const Tensor& x : xs) watched.push_back(tape.Watch(x));
+    if (position_) ctx.set_random(*position_);
+    for (const Tensor& x : xs) {
+      watched.push_back(IsFloating(x.dtype()) ? tape.Watch(x) : x);
+    }
     for (Parameter* parameter : module_->Parameters()) {
       parameter->grad = Tensor::Empty(parameter->shape, parameter->dtype,
                                       kernels_.allocator());
@@ -84,6 +91,18 @@ class OnePass {
     void LastReaderDone(Parameter&) override {}
   };
 
+  Tensor DrawsOf(const Parameter& parameter, double scale) {
+    const std::vector<double> whole =
+        NormalDraws(parameter.name, parameter.global_shape.numel());
+    std::vector<double> values(parameter.shape.numel());
+    for (const ShardRange& range : RangesOf(parameter)) {
+      for (std::int64_t i = 0; i < range.count; ++i) {
+        values[range.local + i] = scale * whole[range.global + i];
+      }
+    }
+    return MakeTensor(parameter.shape, dtype_, values, kernels_.allocator());
+  }
+
   void Backward(Tape& tape, const Tensor& y, const Tensor& dy) {
     NoSink sink;
     BackwardPass backward(tape, kernels_, sink, BackwardPass::Mode::kWhole);
@@ -98,6 +117,7 @@ class OnePass {
     PassValues values;
     values.y = ValuesOf(y);
     for (const Tensor& input : inputs) {
+      if (!IsFloating(input.dtype())) continue;
       values.dx.push_back(ValuesOf(tape.InputGrad(input)));
     }
     for (Parameter* parameter : module_->Parameters()) {
@@ -113,6 +133,7 @@ class OnePass {
   const std::unique_ptr<Module> module_;
   const DType dtype_;
   absl::Span<const AxisCollectives> axes_;
+  std::optional<StepPosition> position_;
 };
 
 }  // namespace troupe::nn

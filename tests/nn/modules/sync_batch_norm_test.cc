@@ -1,10 +1,8 @@
 // Synchronised batch norm on threads: the ranks' outputs, gradients and running
 // statistics equal those of one rank with the whole batch.
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -18,60 +16,11 @@
 #include "nn/modules/batch_norm.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
+#include "tests/nn/modules/meeting.h"
 #include "tests/nn/modules/one_pass.h"
 
 namespace troupe::nn {
 namespace {
-
-// Ranks that communicate in memory; sums are in the order of ranks.
-class Meeting {
- public:
-  explicit Meeting(int ranks) : given_(ranks) {}
-
-  std::vector<double> Sum(int rank, const Tensor& range) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    given_[rank] = ValuesOf(range);
-    const int round = round_;
-    if (++arrived_ == static_cast<int>(given_.size())) {
-      sum_.assign(given_[0].size(), 0.0);
-      for (const auto& values : given_) {
-        for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += values[i];
-      }
-      arrived_ = 0;
-      ++round_;
-      changed_.notify_all();
-    }
-    changed_.wait(lock, [&] { return round_ != round; });
-    return sum_;
-  }
-  int size() const { return static_cast<int>(given_.size()); }
-  int rounds() const { return round_; }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::vector<double>> given_;
-  std::vector<double> sum_;
-  int arrived_ = 0, round_ = 0;
-};
-
-class RankOfMeeting : public Collectives {
- public:
-  RankOfMeeting(Meeting* meeting, int rank) : meeting_(meeting), rank_(rank) {}
-  int rank() const override { return rank_; }
-  int size() const override { return meeting_->size(); }
-  absl::Status AllReduce(ReduceOp op, const Tensor& range) override {
-    EXPECT_EQ(op, ReduceOp::kSum);
-    EXPECT_EQ(range.dtype(), DType::kF64);
-    const std::vector<double> sum = meeting_->Sum(rank_, range);
-    std::copy(sum.begin(), sum.end(), range.data<double>());
-    return absl::OkStatus();
-  }
-
- private:
-  Meeting* const meeting_;
-  const int rank_;
-};
 
 BatchNorm::Options Options(DType dtype, bool relu) {
   BatchNorm::Options options;

@@ -16,6 +16,7 @@ struct AttentionCase {
   // False if the gradients are differences of nearly equal numbers.
   bool differentiable = true;
   bool dropout = false;
+  std::int64_t first_draw = 0;
 
   // Returns the shapes of q, k and v, or of the packed operands.
   std::vector<Shape> Operands() const {
@@ -31,8 +32,9 @@ struct AttentionCase {
   }
 };
 
-DropoutMask SomeMask() {
+DropoutMask MaskFrom(std::int64_t first_draw) {
   DropoutMask mask{{RandomKey(/*seed=*/7, Purpose::kDropout), {5, 6, 7}}};
+  mask.first = first_draw;
   mask.drop_below = 0x60000000;
   mask.scale = 1.6;
   return mask;
@@ -44,7 +46,7 @@ void AddAttention(const AttentionCase& c, std::vector<OpCase>& all) {
   AttentionRule rule;
   rule.causal = c.causal;
   rule.scale = c.scale;
-  if (c.dropout) rule.dropout = SomeMask();
+  if (c.dropout) rule.dropout = MaskFrom(c.first_draw);
   std::vector<Operand> in, gradients;
   for (const Shape& shape : c.Operands()) {
     in.push_back(Normal(shape));
@@ -119,6 +121,9 @@ void AddAttentionCases(std::vector<OpCase>& all) {
                  all);
   AddWithDropout({"blocks", 1, 150, 550, 1, 1, 8, false}, all);
   AddWithDropout({"blocks_causal", 1, 530, 530, 2, 1, 4, true}, all);
+  AttentionCase later_heads = {"later_heads", 2, 9, 44, 2, 2, 6, true};
+  later_heads.first_draw = 4 * 3 * 9 * 11;  // three heads come before
+  AddWithDropout(later_heads, all);
 }
 
 }  // namespace troupe::nn

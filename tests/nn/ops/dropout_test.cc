@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/modules/dropout.h"
+#include "nn/modules/localise.h"
 #include "nn/modules/sequential.h"
 #include "tests/nn/testing/tensor_values.h"
 
@@ -22,14 +23,18 @@ class DropoutTest : public testing::Test {
     return ones;
   }
 
-  // Runs rows [begin, end) of a global batch of ones through two dropouts.
-  std::vector<double> Run(const StepPosition& at, std::int64_t rows) {
+  // Runs rows [begin, end) of a global batch of ones through two dropouts, or
+  // a rank's piece of them.
+  std::vector<double> Run(const StepPosition& at, std::int64_t rows,
+                          const AxisPlace& place = {"tp"},
+                          std::int64_t columns = 50) {
     Sequential model;
-    model.Append<Dropout>(0.25);
-    model.Append<Dropout>(0.5);
+    model.Append<Dropout>(0.25).set_parallel(true);
+    model.Append<Dropout>(0.5).set_parallel(true);
+    EXPECT_TRUE(LocaliseModel(model, {place}).ok());
     Context ctx(*kernels_);
     ctx.set_random(at);
-    const Tensor y = model(ctx, Ones({rows, 3, 50}));
+    const Tensor y = model(ctx, Ones({rows, 3, columns}));
     EXPECT_TRUE(ctx.ok()) << ctx.status();
     return ValuesOf(y);
   }
@@ -46,6 +51,31 @@ TEST_F(DropoutTest, AnyCutOfTheGlobalBatchDropsTheSame) {
     }
     EXPECT_EQ(parts, whole) << "micro-batches of " << micro;
   }
+}
+
+// Each of `pieces` ranks has as many columns of x [N, T, D].
+TEST_F(DropoutTest, PiecesOfTheLastAxisDropWhatTheWholeDrops) {
+  const std::vector<double> whole = Run({/*seed=*/1, /*step=*/2, 3}, 2);
+  for (const int pieces : {2, 5, 10}) {
+    const std::int64_t columns = 50 / pieces;
+    std::vector<double> joined(whole.size());
+    for (int piece = 0; piece < pieces; ++piece) {
+      const std::vector<double> y =
+          Run({1, 2, 3}, 2, {"tp", piece, pieces}, columns);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        joined[i / columns * 50 + piece * columns + i % columns] = y[i];
+      }
+    }
+    EXPECT_EQ(joined, whole) << pieces << " pieces";
+  }
+}
+
+TEST_F(DropoutTest, APieceHasAnAxisBesidesThatOfSamples) {
+  Context ctx(*kernels_);
+  ctx.set_random({1, 2, 3});
+  EXPECT_FALSE(ops::DropoutOfPiece(ctx, Ones({4}), 0.5, {0, 2}).defined());
+  EXPECT_EQ(ctx.status().message(),
+            "dropout of a piece takes x[N, ..., D], got f32[4]");
 }
 
 TEST_F(DropoutTest, SeedStepAndSampleEachChangeTheMask) {

@@ -3,6 +3,7 @@
 #ifndef TESTS_USAGE_WORDS_NN_AUTOGRAD_H_
 #define TESTS_USAGE_WORDS_NN_AUTOGRAD_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "nn/autograd/kv_cache.h"
 #include "nn/autograd/parameter.h"
 #include "nn/autograd/segment.h"
+#include "nn/autograd/sharding.h"
 #include "nn/autograd/stashed_tensors.h"
 #include "nn/autograd/tape.h"
 #include "nn/autograd/var.h"
@@ -70,6 +72,16 @@ extern const double bound;
 Parameter& Declare(const std::string& name, const Shape& shape,
                    const Initializer& initializer);
 }  // namespace parameter_h
+
+namespace sharding_h {
+extern const std::int64_t width;
+extern const Initializer init;
+extern const std::vector<AxisPlace> places;
+extern float *piece, *whole;
+// Stands for the method of Module.
+Parameter& Declare(const std::string& name, const Shape& shape,
+                   const Initializer& initializer);
+}  // namespace sharding_h
 
 namespace segment_h {
 class Block : public Segment {

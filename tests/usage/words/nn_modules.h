@@ -9,12 +9,15 @@
 #include "nn/autograd/context.h"
 #include "nn/modules/conv2d.h"
 #include "nn/modules/conv_transpose2d.h"
+#include "nn/modules/dropout.h"
 #include "nn/modules/embedding.h"
 #include "nn/modules/linear.h"
+#include "nn/modules/localise.h"
 #include "nn/modules/module.h"
 #include "nn/modules/pool2d.h"
 #include "nn/modules/recompute.h"
 #include "nn/modules/sequential.h"
+#include "nn/ops/activation.h"
 #include "nn/ops/add.h"
 #include "nn/ops/reduce.h"
 #include "nn/tensor/tensor.h"
@@ -62,6 +65,19 @@ extern const Tensor images;
 namespace embedding_h {
 extern const Tensor numbers;
 }
+
+namespace linear_h {
+extern Linear &c_fc, &c_proj;
+}
+
+namespace dropout_h {
+extern Dropout& dropout;
+}
+
+namespace localise_h {
+extern const std::unique_ptr<Module> model;
+extern absl::Status status;
+}  // namespace localise_h
 
 namespace flatten_h {
 extern const Tensor images;

@@ -1,0 +1,207 @@
+// A rank's part of a model: which parameters are pieces, and errors.
+
+#include "nn/modules/localise.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "nn/models/gpt2.h"
+#include "nn/modules/attention.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
+
+namespace troupe::nn {
+namespace {
+
+std::vector<AxisPlace> Tp(int coord, int size) {
+  return {{"dp", 0, 3}, {"tp", coord, size}};
+}
+
+std::unique_ptr<Sequential> SmallGpt(std::int64_t heads = 4) {
+  Gpt2Options options;
+  options.layers = 1;
+  options.heads = heads;
+  options.width = 4 * heads;
+  options.context = 6;
+  options.vocab_size = 11;
+  return *MakeGpt2(options);
+}
+
+// Returns one line for each parameter that is cut: name, piece of whole.
+std::string Pieces(Module& model) {
+  std::string text;
+  for (const Parameter* p : model.Parameters()) {
+    if (!p->sharding.is_split()) {
+      EXPECT_EQ(p->shape, p->global_shape) << p->name;
+      continue;
+    }
+    absl::StrAppend(&text, p->name, " ", p->shape.ToString(), " of ",
+                    p->global_shape.ToString(), "\n");
+  }
+  return text;
+}
+
+TEST(Localise, CutsHeadsAndTheMlpOfGpt2) {
+  const auto model = SmallGpt();
+  const Device device;
+  ShapeRecord whole, part;
+  ASSERT_TRUE(
+      ShapeOnlyForward(*model, {2, 6}, DType::kI64, device, whole).ok());
+  EXPECT_TRUE(whole.axes.empty());
+  ASSERT_TRUE(LocaliseModel(*model, Tp(1, 2)).ok());
+  EXPECT_EQ(Pieces(*model),
+            "h.0.attn.c_attn.weight [24, 16] of [48, 16]\n"
+            "h.0.attn.c_attn.bias [24] of [48]\n"
+            "h.0.attn.c_proj.weight [16, 8] of [16, 16]\n"
+            "h.0.mlp.c_fc.weight [32, 16] of [64, 16]\n"
+            "h.0.mlp.c_fc.bias [32] of [64]\n"
+            "h.0.mlp.c_proj.weight [16, 32] of [16, 64]\n");
+  const absl::StatusOr<Tensor> y =
+      ShapeOnlyForward(*model, {2, 6}, DType::kI64, device, part);
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->shape(), (Shape{2, 6, 11}));
+  EXPECT_EQ(part.axes, std::vector<std::string>{"tp"});
+  EXPECT_LT(part.flops(), whole.flops());
+}
+
+TEST(Localise, OneRankAlongTheAxisChangesNothing) {
+  const auto model = SmallGpt();
+  ASSERT_TRUE(LocaliseModel(*model, Tp(0, 1)).ok());
+  ASSERT_TRUE(LocaliseModel(*model, {}).ok());
+  EXPECT_EQ(Pieces(*model), "");
+}
+
+TEST(Localise, LayersThatDeclareNothingStayWhole) {
+  Sequential model;
+  model.Append<Linear>(5, 7);
+  model.Append<MultiheadAttention>(7, 7);
+  ASSERT_TRUE(LocaliseModel(model, Tp(1, 2)).ok());
+  EXPECT_EQ(Pieces(model), "");
+}
+
+TEST(Localise, RangesAreThoseOfSections) {
+  Linear layer(/*in_features=*/3, /*out_features=*/8);
+  layer.set_parallel(Linear::kColumn, {4, 2, 2});
+  ASSERT_TRUE(layer.Localise(Tp(1, 2)).ok());
+  std::string text;
+  for (const ShardRange& r : RangesOf(layer.weight())) {
+    absl::StrAppend(&text, r.global, ":", r.local, ":", r.count, " ");
+  }
+  EXPECT_EQ(text, "6:0:6 15:6:3 21:9:3 ");
+  // Another rank's ranges, of this rank's piece.
+  text.clear();
+  for (const ShardRange& r : RangesOf(layer.bias(), Tp(0, 2))) {
+    absl::StrAppend(&text, r.global, ":", r.local, ":", r.count, " ");
+  }
+  EXPECT_EQ(text, "0:0:2 4:2:1 6:3:1 ");
+  EXPECT_EQ(RangesOf(layer.weight(), {})[0].count, 24);
+}
+
+// Returns the error of a model that has one column layer "fc" of `outputs`.
+std::string ErrorOf(std::int64_t outputs, int tp,
+                    std::vector<std::int64_t> sections = {}) {
+  Sequential model;
+  model.AppendNamed<Linear>("fc", 4, outputs)
+      .set_parallel(Linear::kColumn, std::move(sections));
+  const absl::Status status = LocaliseModel(model, Tp(0, tp));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(Localise, NamesTheLayerThatCannotBeCut) {
+  EXPECT_EQ(
+      ErrorOf(10, 4),
+      "layer fc: parameter fc.weight[10, 4] cannot be cut along dimension "
+      "0 for tp = 4: 10 is no multiple of 4; choose a width that is one, "
+      "or a mesh.tp that divides 10");
+  EXPECT_EQ(
+      ErrorOf(12, 4, {8, 2, 2}),
+      "layer fc: parameter fc.weight[12, 4] cannot be cut along dimension "
+      "0 for tp = 4: 2 is no multiple of 4; choose a width that is one, "
+      "or a mesh.tp that divides 2");
+  EXPECT_EQ(ErrorOf(12, 4, {8, 8}),
+            "layer fc: parameter fc.weight[12, 4] is cut along dimension 0 in "
+            "sections that do not add up to 12; give those of all outputs or "
+            "inputs of its layer");
+  EXPECT_EQ(
+      LocaliseModel(*SmallGpt(/*heads=*/3), Tp(0, 2)).message(),
+      "layer h.0.attn: attention of 3 heads, and 3 of keys, cannot be cut "
+      "for tp = 2; choose numbers that are multiples of it, or a mesh.tp "
+      "that divides both");
+  CausalSelfAttention::Options grouped;
+  grouped.kv_heads = 2;
+  CausalSelfAttention attention(16, 8, grouped);
+  EXPECT_EQ(
+      LocaliseModel(attention, Tp(0, 4)).message(),
+      "the model: attention of 8 heads, and 2 of keys, cannot be cut for "
+      "tp = 4; choose numbers that are multiples of it, or a mesh.tp that "
+      "divides both");
+}
+
+TEST(Localise, AModelIsCutOnceAndBeforeItHasMemory) {
+  Sequential model;
+  model.AppendNamed<Linear>("fc", 4, 8).set_parallel(Linear::kColumn);
+  ASSERT_TRUE(LocaliseModel(model, Tp(0, 2)).ok());
+  EXPECT_EQ(LocaliseModel(model, Tp(0, 2)),
+            absl::FailedPreconditionError(
+                "layer fc: parameter fc.weight is a piece already; call "
+                "LocaliseModel() once"));
+  Sequential bound;
+  bound.AppendNamed<Linear>("fc", 4, 8).set_parallel(Linear::kRow);
+  const auto kernels = CreateReferenceKernels();
+  const auto arena =
+      *ParameterArena::Create({bound.Parameters()}, {}, kernels->allocator());
+  EXPECT_EQ(LocaliseModel(bound, Tp(0, 2)),
+            absl::FailedPreconditionError(
+                "layer fc: parameter fc.weight has memory already; call "
+                "LocaliseModel() before an arena binds it"));
+}
+
+TEST(Localise, ATiedParameterStaysWhole) {
+  Sequential model;
+  Linear& first = model.AppendNamed<Linear>("first", 4, 4);
+  Linear& second = model.AppendNamed<Linear>("second", 4, 4);
+  second.TieParameter("weight", first, "weight");
+  second.set_parallel(Linear::kRow);
+  EXPECT_EQ(LocaliseModel(model, Tp(0, 2)),
+            absl::InvalidArgumentError(
+                "layer second: parameter weight is tied to first.weight and "
+                "cannot be cut along tp; leave its layer whole, or do not tie "
+                "it"));
+  // And one that another layer has, too.
+  Sequential other;
+  Linear& cut = other.AppendNamed<Linear>("first", 4, 4);
+  other.AppendNamed<Linear>("second", 4, 4)
+      .TieParameter("weight", cut, "weight");
+  cut.set_parallel(Linear::kRow);
+  EXPECT_EQ(
+      LocaliseModel(other, Tp(0, 2)),
+      absl::InvalidArgumentError(
+          "parameter first.weight is also second.weight and cannot be cut "
+          "along tp; leave its layer whole, or do not tie it"));
+}
+
+TEST(Localise, APartWithoutPeersFails) {
+  const auto kernels = CreateReferenceKernels();
+  Sequential model;
+  model.AppendNamed<Linear>("fc", 4, 8).set_parallel(Linear::kColumn);
+  ASSERT_TRUE(LocaliseModel(model, Tp(0, 2)).ok());
+  const auto arena =
+      *ParameterArena::Create({model.Parameters()}, {}, kernels->allocator());
+  Context ctx(*kernels);
+  const Tensor x = Tensor::Zeros({2, 4}, DType::kF32, kernels->allocator());
+  EXPECT_FALSE(model(ctx, x).defined());
+  EXPECT_EQ(ctx.status(),
+            absl::FailedPreconditionError(
+                "in module fc: the layer is cut along tp, and the context has "
+                "no collectives along it: call Context::set_collectives(), or "
+                "run the whole model"));
+}
+
+}  // namespace
+}  // namespace troupe::nn
