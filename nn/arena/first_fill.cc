@@ -176,8 +176,7 @@ void AppendRuns(const Parameter& parameter, std::vector<Run>& runs) {
 void ZeroRow(const Parameter& parameter) {
   const std::int64_t row = parameter.init.zero_row;
   if (row < 0) return;
-  const Shape& whole =
-      parameter.sharding.is_split() ? parameter.global_shape : parameter.shape;
+  const Shape& whole = WholeShape(parameter);
   const std::int64_t elems = whole.numel() / whole[0];
   const std::size_t elem_bytes = SizeOf(parameter.dtype);
   for (const ShardRange& range : RangesOf(parameter)) {

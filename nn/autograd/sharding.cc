@@ -1,5 +1,6 @@
 #include "nn/autograd/sharding.h"
 
+#include <cstring>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -8,13 +9,6 @@
 
 namespace troupe::nn {
 namespace {
-
-// A parameter that was made by hand may have no global shape: unless it is a
-// piece, both are the same.
-const Shape& WholeShape(const Parameter& parameter) {
-  return parameter.sharding.is_split() ? parameter.global_shape
-                                       : parameter.shape;
-}
 
 std::vector<std::int64_t> SectionsOf(const Parameter& parameter) {
   const Sharding& sharding = parameter.sharding;
@@ -82,6 +76,24 @@ AxisPlace PlaceAlong(absl::Span<const AxisPlace> places,
     if (place.axis == axis) return place;
   }
   return {std::string(axis), 0, 1};
+}
+
+// A parameter that was made by hand may have no global shape: unless it is a
+// piece, both are the same.
+const Shape& WholeShape(const Parameter& parameter) {
+  return parameter.sharding.is_split() ? parameter.global_shape
+                                       : parameter.shape;
+}
+
+void CopyPiece(const Parameter& parameter, const Tensor& whole,
+               const Tensor& piece) {
+  const auto elem_bytes = static_cast<std::int64_t>(SizeOf(whole.dtype()));
+  const char* const from = static_cast<const char*>(whole.raw());
+  char* const to = static_cast<char*>(piece.raw());
+  for (const ShardRange& range : RangesOf(parameter)) {
+    std::memcpy(to + range.local * elem_bytes, from + range.global * elem_bytes,
+                range.count * elem_bytes);
+  }
 }
 
 std::vector<ShardRange> RangesOf(const Parameter& parameter) {

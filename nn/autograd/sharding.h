@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
 
@@ -83,6 +84,14 @@ std::vector<ShardRange> RangesOf(const Parameter& parameter);
 // localised at another coordinate, or not at all.
 std::vector<ShardRange> RangesOf(const Parameter& parameter,
                                  absl::Span<const AxisPlace> places);
+
+// Returns the shape of the whole parameter.
+const Shape& WholeShape(const Parameter& parameter);
+
+// Copies this rank's piece out of the whole tensor; both are of one dtype, in
+// host memory.
+void CopyPiece(const Parameter& parameter, const Tensor& whole,
+               const Tensor& piece);
 
 // Makes a parameter of Kind::kSplit the piece of the rank at `places`: sets its
 // shape, and coord and size of its sharding. Does nothing to a copy, and if the

@@ -189,7 +189,7 @@ WeightDifferences WeightFile::Compare(Module& model) const {
   const std::vector<Buffer*> buffers = model.Buffers();
   std::vector<WantedWeight> wanted;
   for (const Parameter* p : parameters) {
-    wanted.push_back({NamesOf(*p), {p->shape, p->dtype}});
+    wanted.push_back({NamesOf(*p), {WholeShape(*p), p->dtype}});
   }
   for (const Buffer* b : buffers) {
     wanted.push_back({{absl::string_view(b->name)}, {b->shape, b->dtype}});
@@ -252,7 +252,7 @@ bool WeightFile::HasAny(Names names, const TensorSpec& wanted) const {
 }
 
 bool WeightFile::Has(const Parameter& parameter) const {
-  return HasAny(NamesOf(parameter), {parameter.shape, parameter.dtype});
+  return HasAny(NamesOf(parameter), {WholeShape(parameter), parameter.dtype});
 }
 
 bool WeightFile::Has(const Buffer& buffer) const {
@@ -261,7 +261,14 @@ bool WeightFile::Has(const Buffer& buffer) const {
 
 absl::StatusOr<bool> WeightFile::Read(const Parameter& parameter,
                                       const Tensor& into) const {
-  return ReadAny(NamesOf(parameter), into);
+  if (!parameter.sharding.is_split()) return ReadAny(NamesOf(parameter), into);
+  CachingAllocator memory;
+  TROUPE_ASSIGN_OR_RETURN(
+      const Tensor whole,
+      Tensor::Create(parameter.global_shape, into.dtype(), memory));
+  TROUPE_ASSIGN_OR_RETURN(const bool found, ReadAny(NamesOf(parameter), whole));
+  if (found) CopyPiece(parameter, whole, into);
+  return found;
 }
 
 absl::StatusOr<bool> WeightFile::Read(const Buffer& buffer,

@@ -109,9 +109,9 @@ class WeightFile {
   bool Has(const Parameter& parameter) const;
   bool Has(const Buffer& buffer) const;
 
-  // Fills `into`, in host memory and of the parameter's shape. Returns false,
-  // and leaves `into` unchanged, if the file does not have the tensor, or in
-  // another shape.
+  // Fills `into`, in host memory and of the parameter's shape; the file has the
+  // whole of a piece (nn/autograd/sharding.h). Returns false, and leaves `into`
+  // unchanged, if the file does not have the tensor, or in another shape.
   absl::StatusOr<bool> Read(const Parameter& parameter,
                             const Tensor& into) const;
   absl::StatusOr<bool> Read(const Buffer& buffer, const Tensor& into) const;

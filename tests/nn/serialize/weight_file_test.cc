@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "nn/modules/embedding.h"
 #include "nn/modules/linear.h"
+#include "nn/modules/localise.h"
 #include "nn/modules/sequential.h"
 #include "nn/serialize/name_styles.h"
 #include "nn/tensor/caching_allocator.h"
@@ -158,6 +159,16 @@ TEST_F(WeightFileTest, ConvertsFloats) {
   EXPECT_EQ(ValuesOf(*half), (std::vector<double>{0, 1, 2}));
   const Tensor counter = Counting({1}, DType::kI64);
   EXPECT_EQ(ConvertFloats(counter, DType::kF16, memory_)->dtype(), DType::kI64);
+}
+
+TEST_F(WeightFileTest, ReadsAPieceOfTheWhole) {
+  Sequential model;
+  model.Append<Linear>(2, 4).set_parallel(Linear::kColumn, {2, 2});
+  ASSERT_TRUE(LocaliseModel(model, {{"tp", 1, 2}}).ok());
+  const WeightFile weights =
+      FileWith({{"0.weight", Counting({4, 2})}, {"0.bias", Counting({4})}});
+  EXPECT_EQ(weights.CheckStrict(model), absl::OkStatus());
+  EXPECT_EQ(ValuesIn(weights, model, 0), (std::vector<double>{2, 3, 6, 7}));
 }
 
 // Wrappers stand before names in any number and order, and need not be the same

@@ -34,6 +34,8 @@
 #include "nn/modules/pool2d.h"
 #include "nn/modules/sequential.h"
 #include "nn/modules/skip.h"
+#include "nn/ops/activation.h"
+#include "nn/ops/arithmetic.h"
 #include "nn/optim/sgd.h"
 #include "nn/tensor/tensor.h"
 #include "pipeline/mesh.h"
@@ -63,6 +65,10 @@ extern actors::JobSpec spec;
 
 namespace launching_md {
 extern actors::JobSpec spec;
+}
+
+namespace parallelism_md {
+using namespace nn;
 }
 
 namespace schedules_md {
