@@ -68,11 +68,12 @@ class OnePass {
                                       kernels_.allocator());
       parameter->grad_written = false;
     }
-    const TensorList ys = module_->CallMany(ctx, watched);
+    const Tensor y = watched.size() == 1 ? (*module_)(ctx, watched[0])
+                                         : module_->CallMany(ctx, watched)[0];
     EXPECT_TRUE(ctx.ok()) << ctx.status();
     if (!ctx.ok()) return {};
-    Backward(tape, ys[0], dy);
-    return Values(tape, ys[0], watched);
+    Backward(tape, y, dy);
+    return Values(tape, y, watched);
   }
 
   // Returns y of an evaluation.

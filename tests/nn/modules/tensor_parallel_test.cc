@@ -31,25 +31,25 @@ using MakeModule = std::function<std::unique_ptr<Module>()>;
 
 // A module, and the shapes of its input and output. Tokens are numbers below
 // `tokens`; 0: the input is floating.
-struct Case {
+struct CutModel {
   MakeModule make;
   Shape x, y;
   std::int64_t tokens = 0;
 };
 
-struct Numbers {
+struct KernelSet {
   std::function<std::unique_ptr<Kernels>()> create;
   DType dtype;
   double tolerance;
 };
 
-const Numbers kReferenceF64 = {[] { return CreateReferenceKernels(); },
-                               DType::kF64, 1e-11};
-const Numbers kReferenceF32 = {[] { return CreateReferenceKernels(); },
-                               DType::kF32, 2e-6};
-const Numbers kCpuF32 = {[] { return CreateCpuKernels({}); }, DType::kF32,
-                         2e-6};
-const Numbers kAllNumbers[] = {kReferenceF64, kReferenceF32, kCpuF32};
+const KernelSet kReferenceF64 = {[] { return CreateReferenceKernels(); },
+                                 DType::kF64, 1e-11};
+const KernelSet kReferenceF32 = {[] { return CreateReferenceKernels(); },
+                                 DType::kF32, 2e-6};
+const KernelSet kCpuF32 = {[] { return CreateCpuKernels({}); }, DType::kF32,
+                           2e-6};
+const KernelSet kAllSets[] = {kReferenceF64, kReferenceF32, kCpuF32};
 
 // Results of one rank, or of all pieces together.
 struct RankResult {
@@ -60,7 +60,7 @@ struct RankResult {
   std::map<std::string, std::int64_t> elems;  // sizes of whole parameters
 };
 
-Tensor InputOf(const Case& c, OnePass& pass, Kernels& kernels) {
+Tensor InputOf(const CutModel& c, OnePass& pass, Kernels& kernels) {
   if (c.tokens == 0) return pass.Draws("x", c.x);
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < c.x.numel(); ++i) {
@@ -72,14 +72,14 @@ Tensor InputOf(const Case& c, OnePass& pass, Kernels& kernels) {
 // Changes a rank's parameters or input before its passes.
 using Change = std::function<void(OnePass&, const Tensor& x, int coord)>;
 
-RankResult RunRank(const Case& c, const Numbers& numbers, int coord,
+RankResult RunRank(const CutModel& c, const KernelSet& set, int coord,
                    Meeting& meeting, const Change& change) {
-  const auto kernels = numbers.create();
+  const auto kernels = set.create();
   std::unique_ptr<Module> model = c.make();
-  SetParameterDType(*model, numbers.dtype);
+  SetParameterDType(*model, set.dtype);
   EXPECT_EQ(LocaliseModel(*model, {{"tp", coord, meeting.size()}}),
             absl::OkStatus());
-  OnePass pass(*kernels, std::move(model), numbers.dtype, /*scale=*/0.3);
+  OnePass pass(*kernels, std::move(model), set.dtype, /*scale=*/0.3);
   RankOfMeeting rank(&meeting, coord);
   const AxisCollectives axes[] = {{"tp", &rank}};
   if (meeting.size() > 1) pass.set_collectives(axes);
@@ -110,7 +110,9 @@ RankResult Joined(const std::vector<RankResult>& ranks) {
     if (is_cut) whole.assign(elems, 0.0);
     for (const RankResult& rank : ranks) {
       const std::vector<double>& piece = rank.values.gradients.at(name);
-      if (!is_cut) EXPECT_EQ(piece, whole) << name;
+      if (!is_cut) {
+        EXPECT_EQ(piece, whole) << name;
+      }
       for (const ShardRange& range : rank.ranges.at(name)) {
         std::copy_n(piece.begin() + range.local, range.count,
                     whole.begin() + range.global);
@@ -120,22 +122,22 @@ RankResult Joined(const std::vector<RankResult>& ranks) {
   return joined;
 }
 
-RankResult RunRanks(const Case& c, const Numbers& numbers, Meeting& meeting,
+RankResult RunRanks(const CutModel& c, const KernelSet& set, Meeting& meeting,
                     const Change& change = {}) {
   std::vector<RankResult> results(meeting.size());
   std::vector<std::thread> ranks;
   for (int coord = 0; coord < meeting.size(); ++coord) {
     ranks.emplace_back([&, coord] {
-      results[coord] = RunRank(c, numbers, coord, meeting, change);
+      results[coord] = RunRank(c, set, coord, meeting, change);
     });
   }
   for (std::thread& rank : ranks) rank.join();
   return Joined(results);
 }
 
-RankResult RunWhole(const Case& c, const Numbers& numbers) {
+RankResult RunWhole(const CutModel& c, const KernelSet& set) {
   Meeting alone(1);
-  RankResult whole = RunRanks(c, numbers, alone);
+  RankResult whole = RunRanks(c, set, alone);
   EXPECT_EQ(alone.rounds(), 0);
   return whole;
 }
@@ -174,20 +176,20 @@ class Mlp : public Module {
   Linear& fc2_;
 };
 
-Case MlpCase(std::int64_t rows, double dropout = 0.3) {
+CutModel MlpCase(std::int64_t rows, double dropout = 0.3) {
   return {[dropout] { return std::make_unique<Mlp>(32, 64, dropout); },
           {rows, 3, 32},
           {rows, 3, 32}};
 }
 
 TEST(TensorParallel, AnMlpEqualsTheWhole) {
-  for (const Numbers& numbers : kAllNumbers) {
-    const RankResult want = RunWhole(MlpCase(4), numbers);
+  for (const KernelSet& set : kAllSets) {
+    const RankResult want = RunWhole(MlpCase(4), set);
     for (const int tp : {2, 4}) {
-      SCOPED_TRACE(absl::StrCat("tp = ", tp, ", ", DTypeName(numbers.dtype)));
+      SCOPED_TRACE(absl::StrCat("tp = ", tp, ", ", DTypeName(set.dtype)));
       Meeting meeting(tp);
-      const RankResult got = RunRanks(MlpCase(4), numbers, meeting);
-      ExpectNear(got, want, numbers.tolerance);
+      const RankResult got = RunRanks(MlpCase(4), set, meeting);
+      ExpectNear(got, want, set.tolerance);
       // One in forward, one in backward, one in the evaluation.
       EXPECT_EQ(meeting.rounds(), 3);
       // Column outputs, drops and all gradients of parameters are sums over
@@ -205,7 +207,7 @@ TEST(TensorParallel, AnEmptyBatchAsksNobody) {
             RunWhole(MlpCase(0), kCpuF32).values.gradients);
 }
 
-Case AttentionCase(std::int64_t kv_heads) {
+CutModel AttentionCase(std::int64_t kv_heads) {
   return {[kv_heads] {
             CausalSelfAttention::Options options;
             options.dropout = 0.2;
@@ -219,20 +221,20 @@ Case AttentionCase(std::int64_t kv_heads) {
 }
 
 TEST(TensorParallel, AttentionByHeadsEqualsTheWhole) {
-  for (const Numbers& numbers : kAllNumbers) {
+  for (const KernelSet& set : kAllSets) {
     for (const std::int64_t kv_heads : {8, 4}) {
-      const Case c = AttentionCase(kv_heads);
-      const RankResult want = RunWhole(c, numbers);
+      const CutModel c = AttentionCase(kv_heads);
+      const RankResult want = RunWhole(c, set);
       for (const int tp : {2, 4}) {
         SCOPED_TRACE(absl::StrCat("tp = ", tp, ", ", kv_heads, " of keys"));
         Meeting meeting(tp);
-        ExpectNear(RunRanks(c, numbers, meeting), want, numbers.tolerance);
+        ExpectNear(RunRanks(c, set, meeting), want, set.tolerance);
       }
     }
   }
 }
 
-Case GptCase(bool recomputes) {
+CutModel GptCase(bool recomputes) {
   return {[recomputes] {
             Gpt2Options options;
             options.layers = 2;
@@ -256,7 +258,7 @@ Case GptCase(bool recomputes) {
           /*tokens=*/11};
 }
 
-Case VitCase() {
+CutModel VitCase() {
   return {[] {
             VitOptions options;
             options.depth = 2;
@@ -275,14 +277,14 @@ Case VitCase() {
 constexpr double kModelTolerance = 10;
 
 TEST(TensorParallel, WholeModelsEqualOneRank) {
-  for (const Case& c : {GptCase(/*recomputes=*/false), VitCase()}) {
-    for (const Numbers& numbers : {kReferenceF64, kCpuF32}) {
-      const RankResult want = RunWhole(c, numbers);
+  for (const CutModel& c : {GptCase(/*recomputes=*/false), VitCase()}) {
+    for (const KernelSet& set : {kReferenceF64, kCpuF32}) {
+      const RankResult want = RunWhole(c, set);
       for (const int tp : {2, 4}) {
         SCOPED_TRACE(absl::StrCat("tp = ", tp, ", ", c.tokens, " tokens"));
         Meeting meeting(tp);
-        const RankResult got = RunRanks(c, numbers, meeting);
-        ExpectNear(got, want, kModelTolerance * numbers.tolerance);
+        const RankResult got = RunRanks(c, set, meeting);
+        ExpectNear(got, want, kModelTolerance * set.tolerance);
         // Two blocks: 2 in forward, 2 in backward, 2 in the evaluation.
         EXPECT_EQ(meeting.rounds(), 2 * (2 + 2 + 2));
       }
@@ -303,7 +305,7 @@ TEST(TensorParallel, RecomputationAddsUpAgainToTheSameBits) {
 // Derivatives of sum(dy * y), on two ranks.
 TEST(TensorParallel, GradientsAreThoseOfDifferences) {
   constexpr double kStep = 1e-5;
-  const Case c = MlpCase(2, /*dropout=*/0);
+  const CutModel c = MlpCase(2, /*dropout=*/0);
   const auto run = [&](const Change& change) {
     Meeting meeting(2);
     return RunRanks(c, kReferenceF64, meeting, change);
