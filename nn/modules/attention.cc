@@ -1,12 +1,16 @@
 #include "nn/modules/attention.h"
 
 #include <cmath>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/ops/compare.h"
 #include "nn/ops/dropout.h"
 #include "nn/ops/linear.h"
+#include "nn/ops/rank_sum.h"
 #include "nn/ops/reshape.h"
+#include "nn/ops/slice.h"
 #include "nn/ops/where.h"
 
 namespace troupe::nn {
@@ -53,15 +57,6 @@ Tensor FailHeads(Context& ctx, std::int64_t width, std::int64_t heads) {
                    " heads; choose a number that divides it")));
 }
 
-// Returns a mask [N heads, T, S] as [N, heads, T, S], and others as they are.
-Tensor ByHead(Context& ctx, const Tensor& mask, std::int64_t heads) {
-  if (!mask.defined() || mask.shape().rank() != 3 || mask.dim(0) % heads != 0) {
-    return mask;
-  }
-  return ops::Reshape(ctx, mask,
-                      {mask.dim(0) / heads, heads, mask.dim(1), mask.dim(2)});
-}
-
 }  // namespace
 
 absl::Status LocaliseHeads(absl::Span<const AxisPlace> places,
@@ -85,6 +80,7 @@ absl::Status LocaliseHeads(absl::Span<const AxisPlace> places,
 MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads,
                                        const Options& options)
     : width_(width),
+      heads_(heads),
       options_(options),
       attention_(HeadsOf(heads, heads, options.causal, options.dropout)),
       in_weight_(Declare("in_proj_weight", {3 * width, width},
@@ -96,8 +92,18 @@ MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads,
   if (options.bias) {
     in_bias_ = &Declare("in_proj_bias", {3 * width}, Initializer::Constant(0),
                         options.dtype);
+    in_bias_->sharding = SplitAlong(/*dim=*/0, {width, width, width});
   }
   ZeroBias(out_proj_);
+  in_weight_.sharding = SplitAlong(/*dim=*/0, {width, width, width});
+  out_proj_.set_parallel(Linear::kRow);
+}
+
+absl::Status MultiheadAttention::Localise(absl::Span<const AxisPlace> places) {
+  TROUPE_RETURN_IF_ERROR(LocaliseHeads(places, attention_));
+  TROUPE_RETURN_IF_ERROR(LocaliseParameter(in_weight_, places));
+  if (in_bias_ == nullptr) return absl::OkStatus();
+  return LocaliseParameter(*in_bias_, places);
 }
 
 Tensor MultiheadAttention::CallMasked(Context& ctx, absl::Span<const Tensor> xs,
@@ -117,8 +123,8 @@ Tensor MultiheadAttention::CallMasked(Context& ctx, absl::Span<const Tensor> xs,
 
 TensorList MultiheadAttention::ForwardMany(Context& ctx,
                                            absl::Span<const Tensor> xs) {
-  if (HeadWidth(width_, attention_.heads) == 0) {
-    FailHeads(ctx, width_, attention_.heads);
+  if (HeadWidth(width_, heads_) == 0) {
+    FailHeads(ctx, width_, heads_);
     return {};
   }
   Tensor y;
@@ -139,32 +145,38 @@ TensorList MultiheadAttention::ForwardMany(Context& ctx,
   return {out_proj_(ctx, y)};
 }
 
-Tensor MultiheadAttention::Self(Context& ctx, const Tensor& x) {
+Tensor MultiheadAttention::Project(Context& ctx, const Tensor& x, int begin,
+                                   int end) {
   const Tensor w = ctx.Use(in_weight_);
   const Tensor b = in_bias_ ? ctx.Use(*in_bias_) : Tensor();
-  const Tensor qkv = ops::Linear(ctx, x, w, b);
+  const bool is_cut = in_weight_.sharding.is_split();
+  const std::string axis = is_cut ? in_weight_.sharding.axis : "";
+  const std::int64_t width = attention_.heads * HeadWidth(width_, heads_);
+  if (begin > 0 || end < 3) {
+    return ops::LinearRows(ctx, x, w, b, begin * width, end * width, axis);
+  }
+  return is_cut ? ops::ColumnLinear(ctx, x, w, b, axis)
+                : ops::Linear(ctx, x, w, b);
+}
+
+Tensor MultiheadAttention::Self(Context& ctx, const Tensor& x) {
+  const Tensor qkv = Project(ctx, x, 0, 3);
   return ops::PackedAttention(ctx, Turn(ctx, qkv, 2 * attention_.heads),
                               attention_);
 }
 
 Tensor MultiheadAttention::Cross(Context& ctx, const Tensor& query,
                                  const Tensor& memory) {
-  const Tensor w = ctx.Use(in_weight_);
-  const Tensor b = in_bias_ ? ctx.Use(*in_bias_) : Tensor();
-  const Tensor q = ops::LinearRows(ctx, query, w, b, 0, width_);
-  const Tensor kv = ops::LinearRows(ctx, memory, w, b, width_, 3 * width_);
+  const Tensor q = Project(ctx, query, 0, 1);
+  const Tensor kv = Project(ctx, memory, 1, 3);
   return ops::PackedAttention(ctx, Turn(ctx, q, attention_.heads),
                               Turn(ctx, kv, attention_.heads), attention_);
 }
 
 Tensor MultiheadAttention::Apart(Context& ctx, absl::Span<const Tensor> xs,
                                  const ops::AttentionMask& mask) {
-  const Tensor w = ctx.Use(in_weight_);
-  const Tensor b = in_bias_ ? ctx.Use(*in_bias_) : Tensor();
   Tensor parts[3];
-  for (int i = 0; i < 3; ++i) {
-    parts[i] = ops::LinearRows(ctx, xs[i], w, b, i * width_, (i + 1) * width_);
-  }
+  for (int i = 0; i < 3; ++i) parts[i] = Project(ctx, xs[i], i, i + 1);
   return ops::MaskedAttention(ctx, Turn(ctx, parts[0], attention_.heads),
                               Turn(ctx, parts[1], attention_.heads), parts[2],
                               mask, attention_);
@@ -177,20 +189,39 @@ ops::AttentionMask MultiheadAttention::MaskOf(Context& ctx,
     seen.mask = ops::KeyPaddingMask(ctx, masks.key_padding_mask);
   }
   if (masks.attn_mask.defined()) {
-    const Tensor visible =
-        ops::Equal(ctx, ByHead(ctx, masks.attn_mask, attention_.heads), 0);
+    const Tensor visible = ops::Equal(ctx, OfHeads(ctx, masks.attn_mask), 0);
     seen.mask = seen.mask.defined() ? ops::Where(ctx, visible, seen.mask, 0.0)
                                     : visible;
   }
-  seen.bias = ByHead(ctx, masks.attn_bias, attention_.heads);
+  Tensor bias = masks.attn_bias;
+  // Each rank uses the bias for its heads, which give a part of its gradient.
+  if (bias.defined() && in_weight_.sharding.is_split()) {
+    bias = ops::RankSumOfGradient(ctx, bias, in_weight_.sharding.axis);
+  }
+  seen.bias = OfHeads(ctx, bias);
   return seen;
+}
+
+Tensor MultiheadAttention::OfHeads(Context& ctx, const Tensor& mask) const {
+  if (!mask.defined()) return mask;
+  Tensor by_head = mask;
+  if (mask.shape().rank() == 3 && mask.dim(0) % heads_ == 0) {
+    by_head = ops::Reshape(
+        ctx, mask, {mask.dim(0) / heads_, heads_, mask.dim(1), mask.dim(2)});
+  }
+  if (!in_weight_.sharding.is_split() || by_head.shape().rank() != 4 ||
+      by_head.dim(1) != heads_) {
+    return by_head;
+  }
+  const std::int64_t first = attention_.first_head;
+  return ops::Slice(ctx, by_head, /*axis=*/1, first, first + attention_.heads);
 }
 
 Tensor MultiheadAttention::Turn(Context& ctx, const Tensor& x,
                                 std::int64_t heads) {
   if (!options_.rotary || !ctx.ok()) return x;
   ops::RotaryOptions rotary = *options_.rotary;
-  rotary.head_width = HeadWidth(width_, attention_.heads);
+  rotary.head_width = HeadWidth(width_, heads_);
   rotary.heads = heads;
   return ops::Rotary(ctx, x, rotary);
 }

@@ -47,6 +47,10 @@ absl::Status LocaliseHeads(absl::Span<const AxisPlace> places,
 // Takes {x}, {query, memory} or {query, key, value}, [N, T, E] and [N, S, E],
 // and returns [N, T, E]. One tensor costs one product and no copies.
 //
+// Tensor parallelism: a rank along "tp" has some of the heads, that is rows of
+// in_proj_weight and columns of out_proj (nn/modules/linear.h). Masks stay
+// whole.
+//
 // Default initialisation as in PyTorch: Xavier's uniform for the whole
 // in_proj_weight, U(-1/sqrt(E), 1/sqrt(E)) for out_proj.weight, zero biases.
 class MultiheadAttention : public Module {
@@ -91,20 +95,26 @@ class MultiheadAttention : public Module {
   // Takes the lists above, or what CallMasked() makes of them: query, key,
   // value and the three masks, of which some may be undefined.
   TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
+  absl::Status Localise(absl::Span<const AxisPlace> places) override;
 
  private:
+  // Applies rows [begin, end) of in_proj, counted in widths of a rank's heads.
+  Tensor Project(Context& ctx, const Tensor& x, int begin, int end);
   Tensor Self(Context& ctx, const Tensor& x);
   Tensor Cross(Context& ctx, const Tensor& query, const Tensor& memory);
   Tensor Apart(Context& ctx, absl::Span<const Tensor> xs,
                const ops::AttentionMask& mask);
-  // Returns the masks as the op takes them.
+  // Returns the masks of this rank's heads as the op takes them.
   ops::AttentionMask MaskOf(Context& ctx, const Masks& masks) const;
+  // Returns those of this rank's heads of a mask of all heads, as
+  // [N, heads, T, S], and other masks as they are.
+  Tensor OfHeads(Context& ctx, const Tensor& mask) const;
   // Returns x with its first `heads` heads rotated, if the options say so.
   Tensor Turn(Context& ctx, const Tensor& x, std::int64_t heads);
 
-  const std::int64_t width_;
+  const std::int64_t width_, heads_;
   const Options options_;
-  ops::AttentionOptions attention_;
+  ops::AttentionOptions attention_;  // counts this rank's heads
   Parameter& in_weight_;
   Parameter* in_bias_ = nullptr;
   Linear& out_proj_;

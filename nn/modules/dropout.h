@@ -21,21 +21,22 @@ class Dropout : public Module {
  public:
   explicit Dropout(double p = 0.5) : p_(p) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    return ops::DropoutOfPiece(ctx, x, p_, at_);
+    if (at_.size <= 1) return ops::Dropout(ctx, x, p_);
+    return ops::DropoutOfPart(ctx, x, p_,
+                              ops::PieceOfLastAxis(x, at_.coord, at_.size));
   }
 
   // Whether the last axis of x is cut among the ranks along "tp".
   void set_parallel(bool parallel) { parallel_ = parallel; }
   absl::Status Localise(absl::Span<const AxisPlace> places) override {
-    const AxisPlace place = PlaceAlong(places, "tp");
-    if (parallel_) at_ = {place.coord, place.size};
+    if (parallel_) at_ = PlaceAlong(places, "tp");
     return absl::OkStatus();
   }
 
  private:
   const double p_;
   bool parallel_ = false;
-  ops::LastAxisPiece at_;
+  AxisPlace at_;
 };
 
 }  // namespace troupe::nn

@@ -26,30 +26,33 @@ class DropoutNode final : public Node {
   const DropoutMask mask_;
 };
 
-// The elements of x in the whole, whose last axis has all pieces side by side.
-void PlaceOf(const Tensor& x, const LastAxisPiece& at, DropoutMask& mask) {
-  mask.row = x.dim(-1);
-  mask.stride = at.pieces * mask.row;
-  mask.first = at.piece * mask.row;
+// Whether a sample of x has whole rows.
+bool HasWholeRows(const Tensor& x, std::int64_t row) {
+  return row == 0 || x.dim(0) == 0 || x.numel() / x.dim(0) % row == 0;
 }
 
 }  // namespace
 
-Tensor Dropout(Context& ctx, const Tensor& x, double p) {
-  return DropoutOfPiece(ctx, x, p, LastAxisPiece());
+PartOfSample PieceOfLastAxis(const Tensor& x, int piece, int pieces) {
+  const std::int64_t row = x.shape().rank() > 0 ? x.dim(-1) : 0;
+  return {piece * row, row, pieces * row};
 }
 
-Tensor DropoutOfPiece(Context& ctx, const Tensor& x, double p,
-                      const LastAxisPiece& at) {
+Tensor Dropout(Context& ctx, const Tensor& x, double p) {
+  return DropoutOfPart(ctx, x, p, PartOfSample());
+}
+
+Tensor DropoutOfPart(Context& ctx, const Tensor& x, double p,
+                     const PartOfSample& part) {
   if (!ctx.ok()) return Tensor();
   if (x.shape().rank() < 1 || !(p >= 0 && p <= 1)) {
     return BadShapes(
         ctx, "dropout takes x[N, ...] and a probability in [0, 1], got ",
         Str(x), " and ", p);
   }
-  if (at.pieces > 1 && x.shape().rank() < 2) {
-    return BadShapes(ctx, "dropout of a piece takes x[N, ..., D], got ",
-                     Str(x));
+  if (!HasWholeRows(x, part.row)) {
+    return BadShapes(ctx, "dropout of a part takes samples of whole rows, got ",
+                     Str(x), " in rows of ", part.row);
   }
   if (!ctx.training() || p == 0) return x;
   Tensor y = ctx.Empty("dropout", x.shape(), x.dtype());
@@ -62,7 +65,9 @@ Tensor DropoutOfPiece(Context& ctx, const Tensor& x, double p,
   }
   std::optional<DropoutMask> mask = DrawMask(ctx, p);
   if (!mask) return Tensor();
-  if (at.pieces > 1) PlaceOf(x, at, *mask);
+  mask->first = part.first;
+  mask->row = part.row;
+  mask->stride = part.stride;
   const absl::Status status = ctx.kernels().Dropout(*mask, x, y);
   return Finish(ctx, status, {x}, /*num_weights=*/0, y,
                 [&] { return std::make_unique<DropoutNode>(*mask); });

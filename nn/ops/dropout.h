@@ -22,16 +22,19 @@ namespace troupe::nn::ops {
 
 Tensor Dropout(Context& ctx, const Tensor& x, double p);
 
-// Number of a rank's piece of a tensor whose last axis is cut among ranks, and
-// number of pieces.
-struct LastAxisPiece {
-  int piece = 0, pieces = 1;
+// Place of the elements of a sample of x among those of the whole, of which
+// this rank has a part (DropoutMask).
+struct PartOfSample {
+  std::int64_t first = 0, row = 0, stride = 0;
 };
+// Returns that of piece number `piece` of `pieces` that lie side by side along
+// the last axis, of which x [N, ..., D] is one.
+PartOfSample PieceOfLastAxis(const Tensor& x, int piece, int pieces);
 
-// Drops from a piece what Dropout() drops from the whole. kInvalidArgument: x
-// has no axis besides that of samples.
-Tensor DropoutOfPiece(Context& ctx, const Tensor& x, double p,
-                      const LastAxisPiece& at);
+// Drops from a part what Dropout() drops from the whole. kInvalidArgument: the
+// row does not divide the elements of a sample.
+Tensor DropoutOfPart(Context& ctx, const Tensor& x, double p,
+                     const PartOfSample& part);
 
 // Returns the mask of the present module, for ops that drop inside of their
 // kernels; p is above 0 and below 1. Returns none, and fails the context, if

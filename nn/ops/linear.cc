@@ -5,16 +5,10 @@
 
 #include "base/check.h"
 #include "nn/ops/op_util.h"
+#include "nn/ops/rank_sum.h"
 
 namespace troupe::nn::ops {
 namespace {
-
-// Adds up `part` over the ranks; null: there is one. Peers have the same batch,
-// so that either all of them or none have an empty one.
-absl::Status AddUp(Collectives* peers, const Tensor& part) {
-  if (peers == nullptr || part.numel() == 0) return absl::OkStatus();
-  return peers->AllReduce(ReduceOp::kSum, part);
-}
 
 class LinearNode final : public Node {
  public:
@@ -64,8 +58,13 @@ class LinearNode final : public Node {
 // The node of a product with rows [begin, end) of a weight alone.
 class LinearRowsNode final : public Node {
  public:
-  LinearRowsNode(Tensor x, Tensor w, std::int64_t begin, std::int64_t end)
-      : x_(std::move(x)), w_(std::move(w)), begin_(begin), end_(end) {}
+  LinearRowsNode(Tensor x, Tensor w, std::int64_t begin, std::int64_t end,
+                 Collectives* peers)
+      : x_(std::move(x)),
+        w_(std::move(w)),
+        begin_(begin),
+        end_(end),
+        peers_(peers) {}
   const char* name() const override { return "linear_rows"; }
 
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
@@ -74,8 +73,9 @@ class LinearRowsNode final : public Node {
     TROUPE_ASSIGN_OR_RETURN(
         dx[0], Tensor::Create(x_.shape(), x_.dtype(), kernels.allocator()));
     Tensor dx_RK = AsMatrix(dx[0]);
-    return kernels.LinearBackwardInput(AsMatrix(dy), w_.Slice(begin_, end_),
-                                       dx_RK);
+    TROUPE_RETURN_IF_ERROR(kernels.LinearBackwardInput(
+        AsMatrix(dy), w_.Slice(begin_, end_), dx_RK));
+    return AddUp(peers_, dx[0]);
   }
   absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
                                bool accumulate,
@@ -105,6 +105,7 @@ class LinearRowsNode final : public Node {
 
   Tensor x_, w_;
   const std::int64_t begin_, end_;
+  Collectives* const peers_;
 };
 
 absl::Status Forward(Kernels& kernels, const Tensor& x, const Tensor& w,
@@ -160,20 +161,6 @@ Tensor Product(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b,
       [&] { return std::make_unique<LinearNode>(x, w, peers.of_dx); });
 }
 
-// Returns the peers along `axis`; null in a shape-only forward, and after an
-// error.
-Collectives* PeersAlong(Context& ctx, absl::string_view axis) {
-  if (!ctx.ok()) return nullptr;
-  Collectives* const peers = ctx.collectives(axis);
-  if (peers == nullptr && !ctx.shape_only()) {
-    ctx.Fail(absl::FailedPreconditionError(
-        absl::StrCat("the layer is cut along ", axis,
-                     ", and the context has no collectives along it: call "
-                     "Context::set_collectives(), or run the whole model")));
-  }
-  return peers;
-}
-
 }  // namespace
 
 Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
@@ -195,7 +182,9 @@ Tensor RowLinear(Context& ctx, const Tensor& x, const Tensor& w,
 }
 
 Tensor LinearRows(Context& ctx, const Tensor& x, const Tensor& w,
-                  const Tensor& b, std::int64_t begin, std::int64_t end) {
+                  const Tensor& b, std::int64_t begin, std::int64_t end,
+                  absl::string_view axis) {
+  Collectives* const peers = axis.empty() ? nullptr : PeersAlong(ctx, axis);
   if (!ctx.ok() || !CheckOperands(ctx, x, w, b)) return Tensor();
   if (begin < 0 || begin > end || end > w.dim(0)) {
     return BadShapes(ctx, "linear has no outputs [", begin, ", ", end, ") for ",
@@ -213,8 +202,9 @@ Tensor LinearRows(Context& ctx, const Tensor& x, const Tensor& w,
   const std::array<Tensor, 3> inputs = {x, w, b};
   const int weights = b.defined() ? 2 : 1;
   return Finish(
-      ctx, status, absl::MakeSpan(inputs).first(1 + weights), weights, y,
-      [&] { return std::make_unique<LinearRowsNode>(x, w, begin, end); });
+      ctx, status, absl::MakeSpan(inputs).first(1 + weights), weights, y, [&] {
+        return std::make_unique<LinearRowsNode>(x, w, begin, end, peers);
+      });
 }
 
 }  // namespace troupe::nn::ops

@@ -8,6 +8,7 @@
 // LinearRows() computes only outputs [begin, end), [..., end - begin]: those of
 // these rows of w and b, whose other rows get no gradient. So parts of a
 // parameter that holds several projections can be applied to different tensors.
+// With an axis it is a column product, as below.
 //
 // ColumnLinear() and RowLinear() are one rank's part of a product that ranks
 // along an axis of the mesh share (nn/modules/linear.h). A column product has
@@ -31,7 +32,8 @@ namespace troupe::nn::ops {
 Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b);
 
 Tensor LinearRows(Context& ctx, const Tensor& x, const Tensor& w,
-                  const Tensor& b, std::int64_t begin, std::int64_t end);
+                  const Tensor& b, std::int64_t begin, std::int64_t end,
+                  absl::string_view axis = {});
 
 Tensor ColumnLinear(Context& ctx, const Tensor& x, const Tensor& w,
                     const Tensor& b, absl::string_view axis);

@@ -153,9 +153,11 @@ Tensor MaskedAttention(Context& ctx, const Tensor& q, const Tensor& k,
       scale);
   const Tensor scores = Reshape(ctx, products, size->Scores());
   if (!ctx.ok()) return Tensor();
-  const Tensor p =
-      Dropout(ctx, Probabilities(ctx, HideKeys(ctx, scores, mask, options)),
-              options.dropout);
+  PartOfSample own_heads;
+  own_heads.first = options.first_head * size->T * size->S;
+  const Tensor p = DropoutOfPart(
+      ctx, Probabilities(ctx, HideKeys(ctx, scores, mask, options)),
+      options.dropout, own_heads);
   const Tensor grouped = Reshape(
       ctx, p, {size->N, size->Hkv, size->Hq / size->Hkv, size->T, size->S});
   const Tensor heads = Reshape(ctx, MatMul(ctx, grouped, values),

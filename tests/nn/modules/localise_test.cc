@@ -13,6 +13,7 @@
 #include "nn/models/gpt2.h"
 #include "nn/modules/attention.h"
 #include "nn/modules/linear.h"
+#include "nn/modules/norm.h"
 #include "nn/modules/sequential.h"
 
 namespace troupe::nn {
@@ -79,7 +80,7 @@ TEST(Localise, OneRankAlongTheAxisChangesNothing) {
 TEST(Localise, LayersThatDeclareNothingStayWhole) {
   Sequential model;
   model.Append<Linear>(5, 7);
-  model.Append<MultiheadAttention>(7, 7);
+  model.Append<LayerNorm>(7);
   ASSERT_TRUE(LocaliseModel(model, Tp(1, 2)).ok());
   EXPECT_EQ(Pieces(model), "");
 }

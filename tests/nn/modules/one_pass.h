@@ -68,12 +68,13 @@ class OnePass {
                                       kernels_.allocator());
       parameter->grad_written = false;
     }
-    const Tensor y = watched.size() == 1 ? (*module_)(ctx, watched[0])
-                                         : module_->CallMany(ctx, watched)[0];
+    const TensorList ys = watched.size() == 1
+                              ? TensorList{(*module_)(ctx, watched[0])}
+                              : module_->CallMany(ctx, watched);
     EXPECT_TRUE(ctx.ok()) << ctx.status();
     if (!ctx.ok()) return {};
-    Backward(tape, y, dy);
-    return Values(tape, y, watched);
+    Backward(tape, ys[0], dy);
+    return Values(tape, ys[0], watched);
   }
 
   // Returns y of an evaluation.

@@ -234,6 +234,63 @@ TEST(TensorParallel, AttentionByHeadsEqualsTheWhole) {
   }
 }
 
+// Attention of x to a function of it, under a bias that is a parameter, if
+// `bias` has axes.
+class Attend : public Module {
+ public:
+  explicit Attend(const Shape& bias)
+      : attention_(Add<MultiheadAttention>("attention", 32, 8, Dropped())) {
+    if (bias.rank() == 0) return;
+    bias_ = &Declare("bias", bias, Initializer::Constant(0));
+  }
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    const Tensor memory = ops::Gelu(ctx, x);
+    if (bias_ == nullptr) {
+      const TensorList ys = attention_.CallMany(ctx, {x, memory});
+      return ys.empty() ? Tensor() : ys[0];
+    }
+    MultiheadAttention::Masks masks;
+    masks.attn_bias = ctx.Use(*bias_);
+    return attention_.CallMasked(ctx, {x, memory}, masks);
+  }
+
+ private:
+  static MultiheadAttention::Options Dropped() {
+    MultiheadAttention::Options options;
+    options.dropout = 0.3;
+    options.rotary.emplace();
+    return options;
+  }
+
+  MultiheadAttention& attention_;
+  Parameter* bias_ = nullptr;
+};
+
+TEST(TensorParallel, MultiheadAttentionEqualsTheWhole) {
+  constexpr std::int64_t kSamples = 2, kTokens = 5;
+  const MakeModule makes[] = {
+      [] { return std::make_unique<MultiheadAttention>(32, 8); },
+      [] { return std::make_unique<Attend>(Shape{}); },
+      [] {
+        return std::make_unique<Attend>(Shape{kTokens, kTokens});
+      },
+      [] {
+        return std::make_unique<Attend>(Shape{kSamples * 8, kTokens, kTokens});
+      }};
+  const Shape shape = {kSamples, kTokens, 32};
+  for (const MakeModule& make : makes) {
+    for (const KernelSet& set : {kReferenceF64, kCpuF32}) {
+      const CutModel c = {make, shape, shape};
+      const RankResult want = RunWhole(c, set);
+      for (const int tp : {2, 4}) {
+        SCOPED_TRACE(absl::StrCat("tp = ", tp, ", form ", &make - makes));
+        Meeting meeting(tp);
+        ExpectNear(RunRanks(c, set, meeting), want, set.tolerance);
+      }
+    }
+  }
+}
+
 CutModel GptCase(bool recomputes) {
   return {[recomputes] {
             Gpt2Options options;

@@ -70,12 +70,15 @@ TEST_F(DropoutTest, PiecesOfTheLastAxisDropWhatTheWholeDrops) {
   }
 }
 
-TEST_F(DropoutTest, APieceHasAnAxisBesidesThatOfSamples) {
+TEST_F(DropoutTest, APartHasWholeRows) {
   Context ctx(*kernels_);
   ctx.set_random({1, 2, 3});
-  EXPECT_FALSE(ops::DropoutOfPiece(ctx, Ones({4}), 0.5, {0, 2}).defined());
+  const Tensor x = Ones({4});
+  const ops::PartOfSample part = ops::PieceOfLastAxis(x, 0, 2);
+  EXPECT_FALSE(ops::DropoutOfPart(ctx, x, 0.5, part).defined());
   EXPECT_EQ(ctx.status().message(),
-            "dropout of a piece takes x[N, ..., D], got f32[4]");
+            "dropout of a part takes samples of whole rows, got f32[4] in rows "
+            "of 4");
 }
 
 TEST_F(DropoutTest, SeedStepAndSampleEachChangeTheMask) {

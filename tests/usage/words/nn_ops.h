@@ -51,6 +51,10 @@ extern Kernels& kernels;
 extern const Tensor dy, a;
 }  // namespace broadcast_h
 
+namespace rank_sum_h {
+extern const Tensor part;
+}
+
 namespace concat_h {
 extern const Tensor skipped;
 }

@@ -1,0 +1,38 @@
+// Sums over the ranks along an axis of the mesh, for layers of which each rank
+// has a part (Shoeybi et al. 2019, arXiv:1909.08053, sec. 3, there g and f):
+//
+//   Tensor y = ops::RankSum(ctx, part, "tp");           // g
+//   Tensor same = ops::RankSumOfGradient(ctx, x, "tp");    // f
+//
+// RankSum() adds up x in forward, and hands the gradient on.
+// RankSumOfGradient() hands x on, and adds up its gradient in backward: for a
+// tensor, or a parameter, that all ranks have whole and each uses for its part.
+// Linear has both built in (nn/ops/linear.h).
+//
+// All ranks have the same bits. The ranks call these in one order, with equal
+// shapes; an empty tensor asks nobody. A shape-only forward adds up nothing.
+// Errors (sticky in ctx): kFailedPrecondition: the context has no collectives
+// along the axis; the error that ended a wait for peers.
+
+#ifndef NN_OPS_RANK_SUM_H_
+#define NN_OPS_RANK_SUM_H_
+
+#include "absl/strings/string_view.h"
+#include "nn/autograd/context.h"
+
+namespace troupe::nn::ops {
+
+Tensor RankSum(Context& ctx, const Tensor& x, absl::string_view axis);
+Tensor RankSumOfGradient(Context& ctx, const Tensor& x, absl::string_view axis);
+
+// Returns the peers along `axis`, for ops that communicate. Null in a
+// shape-only forward, and after an error.
+Collectives* PeersAlong(Context& ctx, absl::string_view axis);
+
+// Adds up `part`, in place, over the ranks; null peers: there is one. Peers
+// have the same batch, so that either all of them or none have an empty one.
+absl::Status AddUp(Collectives* peers, const Tensor& part);
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_RANK_SUM_H_
