@@ -20,7 +20,7 @@ namespace {
 
 const Placement kV = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
 
-std::string Wrong(absl::string_view text) {
+std::string WrongOfChunks(absl::string_view text) {
   const absl::StatusOr<StepTable> table = ParseTable(text);
   EXPECT_TRUE(table.ok()) << table.status();
   return std::string(Validate(*table).message());
@@ -111,21 +111,22 @@ TEST(ChunksTest, BucketsByChunkMayGiveMoreSignalsThanTheTableNeeds) {
 }
 
 TEST(ChunksTest, TablesThatCannotRun) {
-  EXPECT_EQ(Wrong("0F0 1F0 1B0 0B0 LR 1AR0 1UP0 0AR0 0UP0"), "");
-  EXPECT_EQ(Wrong("0F0 1F0 1F0"),
+  EXPECT_EQ(WrongOfChunks("0F0 1F0 1B0 0B0 LR 1AR0 1UP0 0AR0 0UP0"), "");
+  EXPECT_EQ(WrongOfChunks("0F0 1F0 1F0"),
             "schedule: 1F0 is there twice; remove one of them");
   EXPECT_EQ(
-      Wrong("0F0 1F0 0B0"),
+      WrongOfChunks("0F0 1F0 0B0"),
       "schedule: 1F0 has no backward; add one, or remove those of the others");
-  EXPECT_EQ(Wrong("0F0 0B0 1B0"), "schedule: 1B0 has no forward; add it");
-  EXPECT_EQ(Wrong("0F0 2F0"),
+  EXPECT_EQ(WrongOfChunks("0F0 0B0 1B0"),
+            "schedule: 1B0 has no forward; add it");
+  EXPECT_EQ(WrongOfChunks("0F0 2F0"),
             "schedule: micro-batch 0 of 1 of chunk 1 has no forward; add 1F0");
-  EXPECT_EQ(Wrong("0F0 1F0 1F1"),
+  EXPECT_EQ(WrongOfChunks("0F0 1F0 1F1"),
             "schedule: chunk 1 has 2 micro-batches where chunk 0 has 1");
-  EXPECT_EQ(Wrong("0F0 1F0 0B0 1B0 LR 1AR1 1UP1"),
+  EXPECT_EQ(WrongOfChunks("0F0 1F0 0B0 1B0 LR 1AR1 1UP1"),
             "schedule: bucket 0 of 2 of chunk 1 is never reduced; add an AR or "
             "RU for it");
-  EXPECT_EQ(Wrong("0F0 1F0 0B0 1B0 LR 1AR0 1UP0 1RU0"),
+  EXPECT_EQ(WrongOfChunks("0F0 1F0 0B0 1B0 LR 1AR0 1UP0 1RU0"),
             "schedule: bucket 0 of chunk 1 is reduced twice, by AR and by RU; "
             "remove one");
   StepTable table = *ParseTable("0F0 1F0");

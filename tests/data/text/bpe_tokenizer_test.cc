@@ -125,7 +125,7 @@ TEST(BpeTokenizerTest, SpecialTokensAreDecodedOnly) {
   EXPECT_FALSE(tokenizer->Decode({end + 1}).ok());
 }
 
-std::string Error(const std::string& vocabulary, const std::string& merges) {
+std::string BpeError(const std::string& vocabulary, const std::string& merges) {
   const auto tokenizer = ParseBpeTokenizer(vocabulary, merges);
   EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kDataLoss);
   return std::string(tokenizer.status().message());
@@ -133,13 +133,13 @@ std::string Error(const std::string& vocabulary, const std::string& merges) {
 
 TEST(BpeTokenizerTest, SaysWhatIsWrong) {
   const std::string vocabulary = GoldenFile("vocab.json");
-  EXPECT_THAT(Error("{\"a\": 0}", ""),
+  EXPECT_THAT(BpeError("{\"a\": 0}", ""),
               HasSubstr("vocab.json: no token stands for the byte 0"));
-  EXPECT_THAT(Error("[]", ""),
+  EXPECT_THAT(BpeError("[]", ""),
               HasSubstr("vocab.json: it is not a JSON object"));
-  EXPECT_THAT(Error(vocabulary, "#version: 0.2\nt h e\n"),
+  EXPECT_THAT(BpeError(vocabulary, "#version: 0.2\nt h e\n"),
               HasSubstr("merges.txt:2: the line is not two tokens"));
-  EXPECT_THAT(Error(vocabulary, "q q\n"),
+  EXPECT_THAT(BpeError(vocabulary, "q q\n"),
               HasSubstr("merges.txt:1: a part of the line, or both together"));
   base::PosixFileSystem files;
   const std::string folder = MakeTempFolder();

@@ -19,9 +19,9 @@ std::string WriteText(const std::string& text) {
                    Bytes(text.begin(), text.end()));
 }
 
-absl::StatusOr<TextSplits> Open(const std::string& path,
-                                const TextOptions& options,
-                                double val_fraction = 0.25) {
+absl::StatusOr<TextSplits> OpenTextAt(const std::string& path,
+                                      const TextOptions& options,
+                                      double val_fraction = 0.25) {
   base::PosixFileSystem files;
   return OpenText(files, path, options, {val_fraction, /*seed=*/0});
 }
@@ -35,7 +35,7 @@ TextOptions Sequential(const std::string& tokenizer, std::int64_t context) {
 }
 
 TEST(TextSplitsTest, HoldsBackTheEnd) {
-  const auto splits = Open(WriteText(kText), Sequential("bytes", 4));
+  const auto splits = OpenTextAt(WriteText(kText), Sequential("bytes", 4));
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_EQ(splits->train->size(), 4);  // 20 tokens
   EXPECT_EQ(splits->test->size(), 2);   // 6 tokens, five targets
@@ -51,7 +51,7 @@ TEST(TextSplitsTest, RefusesWhatIsNoText) {
   const auto error = [](const Bytes& bytes) {
     const std::string path = WriteFile(MakeTempFolder(), "text.txt", bytes);
     const std::string message(
-        Open(path, Sequential("bytes", 4)).status().message());
+        OpenTextAt(path, Sequential("bytes", 4)).status().message());
     return message.substr(message.find("text.txt"));
   };
   EXPECT_EQ(error(BytesOfText(kLfsPointer)),
@@ -65,11 +65,11 @@ TEST(TextSplitsTest, RefusesWhatIsNoText) {
 }
 
 TEST(TextSplitsTest, ReadsTextsThatAreFormatsToo) {
-  EXPECT_TRUE(Open(WriteText("<!DOCTYPE html><html>A page.</html>"),
-                   Sequential("bytes", 4))
+  EXPECT_TRUE(OpenTextAt(WriteText("<!DOCTYPE html><html>A page.</html>"),
+                         Sequential("bytes", 4))
                   .ok());
-  EXPECT_TRUE(Open(WriteText("version https://example.org/ of something"),
-                   Sequential("chars", 4))
+  EXPECT_TRUE(OpenTextAt(WriteText("version https://example.org/ of something"),
+                         Sequential("chars", 4))
                   .ok());
 }
 
@@ -77,7 +77,7 @@ TEST(TextSplitsTest, PadsByTheOptions) {
   TextOptions options = Sequential("bytes", 4);
   for (const std::int64_t ignored : {-1, 7}) {
     options.padding_target = ignored;
-    const auto splits = Open(WriteText(kText), options);
+    const auto splits = OpenTextAt(WriteText(kText), options);
     ASSERT_TRUE(splits.ok()) << splits.status();
     EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*splits->test, {1}).targets),
                 ElementsAre('z', ignored, ignored, ignored));
@@ -85,14 +85,14 @@ TEST(TextSplitsTest, PadsByTheOptions) {
 }
 
 TEST(TextSplitsTest, HoldsNothingBackWithZero) {
-  const auto splits = Open(WriteText(kText), Sequential("bytes", 4), 0);
+  const auto splits = OpenTextAt(WriteText(kText), Sequential("bytes", 4), 0);
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_EQ(splits->train->size(), 6);
   EXPECT_EQ(splits->test, nullptr);
 }
 
 TEST(TextSplitsTest, CharactersComeFromTheWholeText) {
-  const auto splits = Open(WriteText(kText), Sequential("chars", 3));
+  const auto splits = OpenTextAt(WriteText(kText), Sequential("chars", 3));
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_EQ(splits->train->spec().num_classes, 26);
   EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*splits->test, {0}).inputs),
@@ -103,12 +103,12 @@ TEST(TextSplitsTest, CharactersComeFromAFileWhereThereIsOne) {
   const std::string json = "{\"b\": 0, \"a\": 1}";
   TextOptions options = Sequential("chars", 2);
   options.tokenizer_path = WriteText(json);
-  const auto splits = Open(WriteText("abab"), options, 0);
+  const auto splits = OpenTextAt(WriteText("abab"), options, 0);
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*splits->train, {0}).inputs),
               ElementsAre(1, 0));
   const std::string path = WriteText("abc");
-  EXPECT_EQ(Open(path, options, 0).status().message(),
+  EXPECT_EQ(OpenTextAt(path, options, 0).status().message(),
             path +
                 ": the character \"c\" at byte 2 is not one of the 2 "
                 "characters of the tokenizer's corpus; remove it, or use the "
@@ -117,7 +117,7 @@ TEST(TextSplitsTest, CharactersComeFromAFileWhereThereIsOne) {
 
 TEST(TextSplitsTest, ErrorsBlameFields) {
   const auto fields = [](const TextOptions& options) {
-    const auto splits = Open(WriteText(kText), options);
+    const auto splits = OpenTextAt(WriteText(kText), options);
     EXPECT_FALSE(splits.ok());
     const auto all = base::FieldsOf(splits.status());
     return all.empty() ? "" : all.front();
@@ -128,25 +128,26 @@ TEST(TextSplitsTest, ErrorsBlameFields) {
   TextOptions options = Sequential("bytes", 4);
   options.window = "sliding";
   EXPECT_EQ(fields(options), "TextOptions.window");
-  EXPECT_THAT(std::string(Open(WriteText(kText), options).status().message()),
-              HasSubstr("TextOptions.window = \"sliding\": must be one of "
-                        "\"random\", \"sequential\""));
+  EXPECT_THAT(
+      std::string(OpenTextAt(WriteText(kText), options).status().message()),
+      HasSubstr("TextOptions.window = \"sliding\": must be one of "
+                "\"random\", \"sequential\""));
   options = Sequential("chars", 4);
   options.tokenizer_path = "/nowhere.json";
   EXPECT_EQ(fields(options), "TextOptions.tokenizer_path");
 }
 
 TEST(TextSplitsTest, NamesTheFileThatIsMissing) {
-  EXPECT_THAT(
-      std::string(
-          Open("/nowhere.txt", Sequential("bytes", 4)).status().message()),
-      HasSubstr("cannot read /nowhere.txt"));
+  EXPECT_THAT(std::string(OpenTextAt("/nowhere.txt", Sequential("bytes", 4))
+                              .status()
+                              .message()),
+              HasSubstr("cannot read /nowhere.txt"));
 }
 
 TEST(TextSplitsTest, WithoutAFileThereIsTheEmbeddedCorpus) {
   TextOptions options;
   options.tokenizer = "chars";
-  const auto splits = Open("", options, 0.1);
+  const auto splits = OpenTextAt("", options, 0.1);
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_EQ(splits->train->spec().input_shape, nn::Shape({256}));
   EXPECT_GT(splits->train->size(), 500);
@@ -175,7 +176,7 @@ TEST(TextSplitsTest, TinyShakespeare) {
   if (path.empty()) GTEST_SKIP() << "no shared/data/tinyshakespeare.txt";
   TextOptions options;
   options.tokenizer = "chars";
-  const auto splits = Open(path, options, 0.1);
+  const auto splits = OpenTextAt(path, options, 0.1);
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_EQ(splits->train->spec().num_classes, 65);
   const auto tokens = splits->tokenizer->Encode("First");
