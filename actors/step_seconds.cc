@@ -108,6 +108,7 @@ JobSpec OnOneRank(JobSpec job) {
 
 JobSpec StepsAlone(const JobSpec& spec) {
   JobSpec job = spec;
+  job.train = SamplesOf(spec);
   job.test = nullptr;
   job.epochs = 0;
   job.steps = kStepsWithoutEnd;

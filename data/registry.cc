@@ -113,9 +113,12 @@ absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options,
   const Transforms transforms =
       PixelTransforms(options, {kGlyphMean}, {kGlyphStddev});
   DataSplits splits;
-  glyphs.count = CountOr(options.train_count, kGlyphTrain);
-  TROUPE_ASSIGN_OR_RETURN(splits.train, Generated<kTrainCount>(MakeGlyphDataset(
-                                            glyphs, "train", transforms)));
+  if (ReadsTraining(options)) {
+    glyphs.count = CountOr(options.train_count, kGlyphTrain);
+    TROUPE_ASSIGN_OR_RETURN(
+        splits.train,
+        Generated<kTrainCount>(MakeGlyphDataset(glyphs, "train", transforms)));
+  }
   glyphs.count = CountOr(options.test_count, kGlyphTest);
   TROUPE_ASSIGN_OR_RETURN(splits.test, Generated<kTestCount>(MakeGlyphDataset(
                                            glyphs, "test", transforms)));
@@ -137,8 +140,20 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options,
   if (folder != options.path) {
     splits.notes.push_back(absl::StrCat("MNIST is read from ", folder));
   }
+  // The test files alone serve as both parts. A model that was trained on
+  // others is evaluated on all of them.
+  const std::string& trained_on = options.part.trained_on.value_or("");
+  const bool is_shared =
+      !has_train && (trained_on.empty() || trained_on == HashOf(test));
   std::int64_t test_begin = 0;
-  if (has_train) {
+  if (is_shared) {
+    test_begin =
+        static_cast<std::int64_t>(test.labels.size()) * kTrainTenths / 10;
+    splits.content = HashOf(test);
+    TROUPE_ASSIGN_OR_RETURN(
+        splits.train,
+        Take<kTrainCount>(options, test, 0, test_begin, transforms));
+  } else if (ReadsTraining(options)) {
     TROUPE_ASSIGN_OR_RETURN(const ByteImages train,
                             ReadMnist(*files, options.path, MnistPart::kTrain));
     splits.content = HashOf(train);
@@ -147,13 +162,6 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options,
         Take<kTrainCount>(options, train, 0,
                           static_cast<std::int64_t>(train.labels.size()),
                           transforms));
-  } else {
-    test_begin =
-        static_cast<std::int64_t>(test.labels.size()) * kTrainTenths / 10;
-    splits.content = HashOf(test);
-    TROUPE_ASSIGN_OR_RETURN(
-        splits.train,
-        Take<kTrainCount>(options, test, 0, test_begin, transforms));
   }
   TROUPE_ASSIGN_OR_RETURN(splits.test,
                           TakeTest(options, test, test_begin, transforms));
@@ -170,21 +178,23 @@ absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options,
                      {RandomShift(/*pixels_max=*/4, options.seed),
                       RandomMirror(options.seed)});
   }
-  TROUPE_ASSIGN_OR_RETURN(
-      const ByteImages train,
-      ReadCifar10(*files, options.path, Cifar10Part::kTrain));
+  DataSplits splits;
+  if (ReadsTraining(options)) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const ByteImages train,
+        ReadCifar10(*files, options.path, Cifar10Part::kTrain));
+    splits.content = HashOf(train);
+    TROUPE_ASSIGN_OR_RETURN(
+        splits.train,
+        Take<kTrainCount>(options, train, 0,
+                          static_cast<std::int64_t>(train.labels.size()),
+                          augmented));
+  }
   ByteImages test;
   if (HasCifar10(*files, options.path, Cifar10Part::kTest)) {
     TROUPE_ASSIGN_OR_RETURN(
         test, ReadCifar10(*files, options.path, Cifar10Part::kTest));
   }
-  DataSplits splits;
-  splits.content = HashOf(train);
-  TROUPE_ASSIGN_OR_RETURN(
-      splits.train,
-      Take<kTrainCount>(options, train, 0,
-                        static_cast<std::int64_t>(train.labels.size()),
-                        augmented));
   TROUPE_ASSIGN_OR_RETURN(splits.test,
                           TakeTest(options, test, /*begin=*/0, transforms));
   return splits;
@@ -198,12 +208,14 @@ absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options,
   synthetic.target_dim = options.target_dim;
   synthetic.seed = options.seed;
   DataSplits splits;
-  synthetic.count = CountOr(options.train_count, kSyntheticTrain);
-  TROUPE_ASSIGN_OR_RETURN(
-      splits.train,
-      (Generated<kTrainCount, &DatasetOptions::input_shape,
-                 &DatasetOptions::num_classes, &DatasetOptions::target_dim>(
-          MakeSyntheticDataset(synthetic, "train"))));
+  if (ReadsTraining(options)) {
+    synthetic.count = CountOr(options.train_count, kSyntheticTrain);
+    TROUPE_ASSIGN_OR_RETURN(
+        splits.train,
+        (Generated<kTrainCount, &DatasetOptions::input_shape,
+                   &DatasetOptions::num_classes, &DatasetOptions::target_dim>(
+            MakeSyntheticDataset(synthetic, "train"))));
+  }
   synthetic.count = CountOr(options.test_count, kSyntheticTest);
   TROUPE_ASSIGN_OR_RETURN(
       splits.test,
@@ -215,9 +227,8 @@ absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options,
 
 SplitOptions SplitOf(const DatasetOptions& options) {
   // Images of which a share is cut need no random part besides.
-  const double random =
-      options.part.validation_share > 0 ? 0 : options.val_fraction;
-  return {random, options.seed};
+  if (options.part.validation_share > 0) return {0, options.seed};
+  return {options.val_fraction, options.seed, options.part.trained_on};
 }
 
 // Returns the first options.*kCount samples of `dataset`, or all for 0.
@@ -322,6 +333,7 @@ absl::Status CheckCount(const DatasetOptions& options) {
 // Checks that files have samples, and that both splits have equal specs: the
 // files of one folder may belong to two data sets.
 absl::Status CheckSplits(const char* kind, const DataSplits& splits) {
+  if (splits.train == nullptr) return absl::OkStatus();
   const Dataset& train = *splits.train;
   if (train.size() < 1) {
     return base::FieldError<&DatasetOptions::path>(absl::StrCat(
@@ -402,9 +414,10 @@ absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options) {
   const Kind& kind = *FindKind(options.kind);
   absl::StatusOr<DataSplits> splits = kind.open(options, FilesOf(options));
   if (!splits.ok()) {
+    const absl::Status why = WithReasonToRead(options, splits.status());
     return kind.path != Path::kUnused
-               ? base::WithFields<&DatasetOptions::path>(splits.status())
-               : splits.status();
+               ? base::WithFields<&DatasetOptions::path>(why)
+               : why;
   }
   TROUPE_RETURN_IF_ERROR(CheckSplits(kind.name, *splits));
   DatasetOptions plain = options;
@@ -416,6 +429,7 @@ absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options) {
   };
   TROUPE_RETURN_IF_ERROR(
       CutTrainingPart(options, *FilesOf(options), open_plain, *splits));
+  if (options.part.trained_on) splits->train = nullptr;
   return splits;
 }
 

@@ -52,6 +52,11 @@ struct TrainingPartOptions {
   std::string sample_weights;
   // Whether samples are drawn so that each class comes equally often.
   bool balance_classes = false;
+  // Set: only test samples are wanted, to evaluate a model that was trained on
+  // data of this DataSplits::content, or on unknown ones if it is empty.
+  // Training samples are then read only where test samples are cut from them,
+  // and DataSplits::train is null.
+  std::optional<std::string> trained_on = {};
 };
 
 struct DatasetOptions {
@@ -87,15 +92,16 @@ struct DatasetOptions {
 };
 
 struct DataSplits {
-  DatasetPtr train;
-  DatasetPtr test;  // null: the files have training samples only
+  DatasetPtr train;  // null with TrainingPartOptions::trained_on
+  DatasetPtr test;   // null: the files have training samples only
   std::vector<std::string> classes = {};  // names of classes, for "images"
   TokenizerPtr tokenizer = nullptr;       // for "text", "tokens" with a path
   SampleWeightsPtr weights = nullptr;     // null: all samples once an epoch
   // Sentences for the user about what was assumed, or not read, of the files.
   std::vector<std::string> notes = {};
   // Hash of the training samples of kinds that read files (content_hash.h): of
-  // all of them or, where that is much to read, of samples.
+  // all of them or, where that is much to read, of samples. Empty if they are
+  // not read.
   std::string content = {};
 };
 

@@ -5,54 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "data/description/class_names.h"
+#include "data/description/compare_data.h"
 #include "data/epoch_order.h"
 
 namespace troupe::data {
-namespace {
-
-using Description = std::map<std::string, std::string>;
-
-// Entry of the description that has the hash of the weights.
-constexpr char kWeightsEntry[] = "weights";
-
-std::string ValueIn(const Description& data, const std::string& name) {
-  const auto found = data.find(name);
-  return found == data.end() ? "none" : found->second;
-}
-
-// Returns whether the entry is a hash of what the files have. Checkpoints of
-// earlier versions, and runs whose files cannot be read, have none.
-bool IsHash(const std::string& name) {
-  return name == "content" || name == "vocabulary";
-}
-
-// Returns whether a side may lack the entry, as earlier versions do.
-bool IsOptional(const std::string& name) {
-  return IsHash(name) || name == kClassesEntry;
-}
-
-// Returns the first name whose value differs, if any.
-absl::Status CompareData(const Description& saved, const Description& now) {
-  if (saved.empty() || now.empty()) return absl::OkStatus();
-  Description both = saved;
-  both.insert(now.begin(), now.end());
-  for (const auto& [name, value] : both) {
-    const std::string was = ValueIn(saved, name), is = ValueIn(now, name);
-    if (was == is) continue;
-    if (IsOptional(name) && (saved.count(name) == 0 || now.count(name) == 0)) {
-      continue;
-    }
-    if (name == kClassesEntry) return CompareClasses(was, is);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the data were of ", name, " ", was, ", this job's are of ", is,
-        IsHash(name) ? " (hashes)" : "",
-        "; go on with the same data, or start anew"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts) {
   TROUPE_CHECK(0 <= part && part < parts, "a part is one of the parts");

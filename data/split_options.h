@@ -8,12 +8,17 @@
 #define DATA_SPLIT_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 namespace troupe::data {
 
 struct SplitOptions {
   double val_fraction = 0.1;  // [0, 1); 0: no test part
   std::uint64_t seed = 0;     // seed of random choices
+  // Set: TrainingPartOptions::trained_on, where the test part does not need the
+  // training samples.
+  std::optional<std::string> trained_on = {};
 };
 
 }  // namespace troupe::data

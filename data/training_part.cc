@@ -136,6 +136,20 @@ absl::Status Weigh(const DatasetOptions& options, base::FileSystem& files,
 
 }  // namespace
 
+bool ReadsTraining(const DatasetOptions& options) {
+  return !options.part.trained_on || options.part.validation_share > 0;
+}
+
+absl::Status WithReasonToRead(const DatasetOptions& options,
+                              const absl::Status& status) {
+  if (!options.part.trained_on || !ReadsTraining(options)) return status;
+  return base::WithMessage(
+      status,
+      absl::StrCat(status.message(), " (",
+                   base::FieldName<&TrainingPartOptions::validation_share>(),
+                   " cuts the test samples from the training samples)"));
+}
+
 absl::Status CheckTrainingPart(const DatasetOptions& options) {
   TROUPE_RETURN_IF_ERROR(CheckShare(options));
   if (!options.part.balance_classes || options.part.sample_weights.empty()) {
@@ -152,6 +166,7 @@ absl::Status CutTrainingPart(
     const DatasetOptions& options, base::FileSystem& files,
     const std::function<absl::StatusOr<DatasetPtr>()>& open_plain,
     DataSplits& splits) {
+  if (splits.train == nullptr) return absl::OkStatus();
   const std::int64_t samples = splits.train->size();
   std::vector<std::int64_t> left;
   if (options.part.validation_share > 0) {
@@ -160,6 +175,7 @@ absl::Status CutTrainingPart(
     left.resize(samples);
     std::iota(left.begin(), left.end(), std::int64_t{0});
   }
+  if (options.part.trained_on) return absl::OkStatus();
   return Weigh(options, files, samples, left, splits);
 }
 

@@ -21,10 +21,20 @@
 
 namespace troupe::data {
 
+// Returns whether training samples are read, if only to cut test samples from
+// them.
+bool ReadsTraining(const DatasetOptions& options);
+// Adds to the error of a file that is read only for the test samples, why it
+// is.
+absl::Status WithReasonToRead(const DatasetOptions& options,
+                              const absl::Status& status);
+
 // Checks what needs no file. Errors blame the field (base/field_error.h).
 absl::Status CheckTrainingPart(const DatasetOptions& options);
 
-// Replaces parts of `splits` by what the options ask for. `open_plain` opens
+// Replaces parts of `splits` by what the options ask for; without training
+// samples, none. Those that are read for their test part alone
+// (TrainingPartOptions::trained_on) are not weighed. `open_plain` opens
 // the training samples without augmentation, which the share is taken from.
 //   kInvalidArgument: a part would be empty; those of the weights.
 //   other:            from the files.

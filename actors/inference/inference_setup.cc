@@ -42,7 +42,7 @@ JobSpec InferenceSpec(const JobSpec& spec) {
   own.kernel_choices = spec.kernel_choices != nullptr
                            ? spec.kernel_choices
                            : std::make_shared<nn::KernelChoices>();
-  own.train = spec.train;
+  own.train = SamplesOf(spec);
   own.timeout = spec.timeout;
   own.plan.mesh = pipeline::Mesh(/*dp=*/1, spec.plan.mesh.pp());
   own.plan.cuts = spec.plan.cuts;
@@ -82,7 +82,7 @@ absl::StatusOr<ProcessContextPtr> SetUpInference(const JobSpec& spec,
                                                  const Checkpoint& checkpoint,
                                                  const TestHooks* hooks,
                                                  const nn::ModelFactory& runs) {
-  if (!spec.model || spec.train == nullptr) {
+  if (!spec.model || SamplesOf(spec) == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "JobSpec: ", spec.model ? "train" : "model", " is not set; set it"));
   }

@@ -82,7 +82,7 @@ absl::StatusOr<StepBatches> BatchesOf(const JobSpec& spec,
   share.micro_batch_size = plan.micro_batch_size;
   TROUPE_ASSIGN_OR_RETURN(
       data::BatchSource source,
-      data::BatchSource::Create(spec.train, sampler, share, allocator));
+      data::BatchSource::Create(SamplesOf(spec), sampler, share, allocator));
   StepBatches batches;
   TROUPE_RETURN_IF_ERROR(source.Next(batches));
   return batches;

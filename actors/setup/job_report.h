@@ -29,7 +29,8 @@ struct JobInfo {
   pipeline::Plan plan;
   std::int64_t first_step = 0;  // above 0 when resumed
   std::int64_t steps = 0;
-  // The run's sampler; its batch 0 is the one of first_step.
+  // The run's sampler; its batch 0 is the one of first_step. None: the job
+  // only evaluates.
   std::optional<data::Sampler> sampler;
   std::string resumed_from;  // path of the checkpoint
   // Number of steps of the run before first_step that updated nothing.

@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
+#include "data/description/compare_data.h"
 #include "nn/optim/optimizer_options.h"
 #include "pipeline/plan_diff.h"
 
@@ -47,7 +48,7 @@ absl::Status CheckEvaluations(const JobSpec& spec) {
                                base::FieldName<&JobSpec::eval_every>()));
   }
   if (spec.checkpoint.best_metric == kEvalAccuracy &&
-      !spec.train->spec().is_classification()) {
+      !SamplesOf(spec)->spec().is_classification()) {
     return base::FieldError<&CheckpointOptions::best_metric>(absl::StrCat(
         base::FieldName<&CheckpointOptions::best_metric>(), " = \"",
         kEvalAccuracy, "\", but the data are no classes; take \"", kEvalLoss,
@@ -61,13 +62,13 @@ absl::Status CheckSpec(const JobSpec& spec) {
   const char* missing = !spec.model       ? "model"
                         : !has_loss       ? "loss"
                         : !spec.optimizer ? "optimizer"
-                        : !spec.train     ? "train"
                                           : nullptr;
   if (missing != nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("JobSpec: ", missing, " is not set; set it"));
   }
   TROUPE_RETURN_IF_ERROR(CheckNumbers(spec));
+  TROUPE_RETURN_IF_ERROR(CheckSamples(spec));
   return CheckEvaluations(spec);
 }
 
@@ -84,24 +85,40 @@ data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
   return options;
 }
 
+// Adds to the error of other data than the checkpoint's which one it is.
+absl::Status OfCheckpoint(const absl::Status& status,
+                          const Checkpoint& checkpoint) {
+  return base::WithMessage(
+      status, absl::StrCat(checkpoint.path(), ": ", status.message()));
+}
+
+// Returns the span of a job that only evaluates.
+absl::StatusOr<std::shared_ptr<const RunSpan>> SpanOfEvaluation(
+    const JobSpec& spec, const Checkpoint* checkpoint) {
+  if (checkpoint == nullptr) return std::make_shared<const RunSpan>(0);
+  const absl::Status status =
+      data::CompareTestData(checkpoint->state().sampler.data, spec.data);
+  if (!status.ok()) return OfCheckpoint(status, *checkpoint);
+  return std::make_shared<const RunSpan>(checkpoint->state().step);
+}
+
 // Returns the steps of the run, after those of `checkpoint` if it is not null.
 absl::StatusOr<std::shared_ptr<const RunSpan>> MakeSpan(
     const JobSpec& spec, const pipeline::Plan& plan,
     const Checkpoint* checkpoint) {
+  if (spec.train == nullptr) return SpanOfEvaluation(spec, checkpoint);
   TROUPE_ASSIGN_OR_RETURN(data::Sampler sampler,
                           data::Sampler::Create(SamplerOptionsOf(spec, plan)));
   auto span = std::make_shared<RunSpan>(std::move(sampler));
   if (checkpoint != nullptr) {
     span->first_step = checkpoint->state().step;
-    const absl::Status status = span->sampler.Load(checkpoint->state().sampler);
-    if (!status.ok()) {
-      return base::WithMessage(
-          status, absl::StrCat(checkpoint->path(), ": ", status.message()));
-    }
+    const absl::Status status =
+        span->sampler->Load(checkpoint->state().sampler);
+    if (!status.ok()) return OfCheckpoint(status, *checkpoint);
   }
-  span->steps = spec.epochs > 0
-                    ? span->first_step + span->sampler.BatchesUntil(spec.epochs)
-                    : spec.steps;
+  span->steps = spec.epochs > 0 ? span->first_step +
+                                      span->sampler->BatchesUntil(spec.epochs)
+                                : spec.steps;
   return span;
 }
 

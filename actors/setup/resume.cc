@@ -87,7 +87,7 @@ absl::Status CheckKeys(const std::string& path, const IncompatibleKeys& keys,
 absl::StatusOr<Resume> Open(const JobSpec& spec, base::FileSystem& files,
                             const std::string& path) {
   TROUPE_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(files, path));
-  if (checkpoint.state().seed != spec.seed) {
+  if (spec.train != nullptr && checkpoint.state().seed != spec.seed) {
     return base::FieldError<&JobSpec::seed>(
         absl::StrCat(path, " was written with seed ", checkpoint.state().seed,
                      ", this job has ", spec.seed, "; set ",

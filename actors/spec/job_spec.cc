@@ -89,6 +89,15 @@ absl::Status CheckHook(const JobSpec& spec) {
       " are both set, and each says how gradients are reduced; remove one"));
 }
 
+template <auto kField>
+absl::Status RefuseWithoutTraining(absl::string_view why) {
+  return base::FieldError<kField, &JobSpec::train>(absl::StrCat(
+      base::FieldName<kField>(), " is set, but ",
+      base::FieldName<&JobSpec::train>(), " is not, so that nothing is ", why,
+      "; set both, or leave both out to evaluate ",
+      base::FieldName<&JobSpec::test>(), " alone"));
+}
+
 // Refuses a training step that would need all stages of a pipeline.
 absl::Status CheckTrainingStep(const JobSpec& spec) {
   const pipeline::PlanOptions& plan = spec.plan;
@@ -161,6 +170,23 @@ absl::Status CheckNumbers(const JobSpec& spec) {
       mesh);
 }
 
+absl::Status CheckSamples(const JobSpec& spec) {
+  if (spec.train != nullptr) return absl::OkStatus();
+  if (spec.test == nullptr) {
+    return base::FieldError<&JobSpec::train>(absl::StrCat(
+        base::FieldName<&JobSpec::train>(), " is not set; set it, or ",
+        base::FieldName<&JobSpec::test>(), " alone to evaluate a model"));
+  }
+  if (spec.steps > 0) {
+    return RefuseWithoutTraining<&JobSpec::steps>("trained");
+  }
+  if (spec.epochs > 0) {
+    return RefuseWithoutTraining<&JobSpec::epochs>("trained");
+  }
+  if (spec.checkpoint.dir.empty()) return absl::OkStatus();
+  return RefuseWithoutTraining<&CheckpointOptions::dir>("saved");
+}
+
 absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
     const JobSpec& spec) {
   std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
@@ -172,7 +198,7 @@ absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
 
 absl::StatusOr<pipeline::Plan> MakeJobPlan(
     const JobSpec& spec, const pipeline::PlanOptions& options) {
-  const data::SampleSpec& sample = spec.train->spec();
+  const data::SampleSpec& sample = SamplesOf(spec)->spec();
   const nn::DType input =
       nn::IsFloating(sample.input_dtype) ? spec.dtype : sample.input_dtype;
   pipeline::PlanOptions all = options;

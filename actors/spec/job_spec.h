@@ -81,6 +81,9 @@ struct JobSpec : ObjectiveOptions,
   // Makes a rank's optimizer, or its options, from which each rank makes one.
   JobOptimizer optimizer;
 
+  // Null: the job trains nothing, but evaluates `test` once, as the checkpoint
+  // or the first weights have the model, and ends. It needs `test`, has no
+  // length and saves nothing; `seed` need not be the checkpoint's.
   JobData train;
   JobData test;  // samples of evaluations; null: no evaluation
   std::uint64_t seed = 0;
@@ -109,13 +112,22 @@ struct JobSpec : ObjectiveOptions,
 // Checks what needs neither model nor data: numbers, and how many ranks there
 // are. Job::Start() does it first. Errors name the field (base/field_error.h).
 absl::Status CheckNumbers(const JobSpec& spec);
+// Checks that there are samples for what the job is to do. Errors name the
+// field.
+absl::Status CheckSamples(const JobSpec& spec);
+
+// Returns the samples that tell the shape of all: `train`, or `test` of a job
+// that trains nothing.
+inline const JobData& SamplesOf(const JobSpec& spec) {
+  return spec.train != nullptr ? spec.train : spec.test;
+}
 
 // Returns an optimizer of the job.
 //   kInvalidArgument: the factory made none.
 absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
     const JobSpec& spec);
 
-// Returns the plan of the job's model for the samples of `train`.
+// Returns the plan of the job's model for its samples.
 //   Errors of pipeline::MakePlan().
 absl::StatusOr<pipeline::Plan> MakeJobPlan(
     const JobSpec& spec, const pipeline::PlanOptions& options);

@@ -19,11 +19,14 @@ absl::Status Open(LoaderState& state) {
   share.world = plan.mesh.dp();
   share.micro_batch_size = plan.micro_batch_size;
   share.workers = spec.load_workers;
-  TROUPE_ASSIGN_OR_RETURN(
-      state.train, data::BatchSource::Create(spec.train, span.sampler.options(),
-                                             share, *state.allocator));
-  TROUPE_RETURN_IF_ERROR(
-      state.train->Load(span.SamplerStateAt(span.first_step)));
+  if (span.sampler) {
+    TROUPE_ASSIGN_OR_RETURN(
+        state.train,
+        data::BatchSource::Create(spec.train, span.sampler->options(), share,
+                                  *state.allocator));
+    TROUPE_RETURN_IF_ERROR(
+        state.train->Load(span.SamplerStateAt(span.first_step)));
+  }
   if (spec.test == nullptr) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(state.test, data::EvaluationSource::Create(
                                           spec.test, share, *state.allocator));

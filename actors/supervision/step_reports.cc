@@ -17,7 +17,7 @@ std::vector<StepReport> StepReports::Make(const Progress& progress,
     report.skipped = loss.skipped != 0;
     report.loss_scale = FromBits(loss.scale);
     report.samples =
-        span_->sampler.BatchAt(report.step - 1 - span_->first_step).size;
+        span_->sampler->BatchAt(report.step - 1 - span_->first_step).size;
     report.seconds = seconds;
     report.step_seconds = each;
     report.grad_norm = FromBits(loss.grad_norm);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/description/class_names.h"
+#include "data/description/compare_data.h"
 
 namespace troupe::data {
 namespace {
@@ -40,7 +41,7 @@ std::map<std::string, std::string> DescribeData(const DatasetOptions& options) {
 std::map<std::string, std::string> DescribeData(const DatasetOptions& options,
                                                 const DataSplits& splits) {
   std::map<std::string, std::string> data = DescribeData(options);
-  if (!splits.content.empty()) data["content"] = splits.content;
+  if (!splits.content.empty()) data[kContentEntry] = splits.content;
   if (splits.tokenizer != nullptr) {
     data["vocabulary"] = VocabularyHash(*splits.tokenizer);
   }

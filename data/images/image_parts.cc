@@ -114,9 +114,11 @@ std::string NoteOf(const std::string& folder, const std::string& train,
                    const std::string& test,
                    const std::vector<std::string>& unread) {
   if (unread.empty()) return "";
-  return absl::StrCat(folder, ": \"", train, "\" is trained on, ",
-                      test.empty() ? "nothing" : absl::StrCat("\"", test, "\""),
-                      " is evaluated; not read: ", Quoted(unread));
+  return absl::StrCat(
+      folder, ": ", train.empty() ? "nothing" : absl::StrCat("\"", train, "\""),
+      " is trained on, ",
+      test.empty() ? "nothing" : absl::StrCat("\"", test, "\""),
+      " is evaluated; not read: ", Quoted(unread));
 }
 
 absl::StatusOr<ImageParts> Split(const std::string& folder,
@@ -134,7 +136,7 @@ absl::StatusOr<ImageParts> Split(const std::string& folder,
   }
   ImageParts parts;
   parts.is_split = true;
-  parts.train = base::JoinPath(folder, train);
+  if (!train.empty()) parts.train = base::JoinPath(folder, train);
   if (!test.empty()) parts.test = base::JoinPath(folder, test);
   parts.note = NoteOf(folder, train, test, unread);
   return parts;
@@ -143,7 +145,8 @@ absl::StatusOr<ImageParts> Split(const std::string& folder,
 }  // namespace
 
 absl::StatusOr<ImageParts> FindImageParts(base::FileSystem& files,
-                                          const std::string& folder) {
+                                          const std::string& folder,
+                                          bool needs_train) {
   ImageParts whole;
   whole.train = folder;
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
@@ -161,6 +164,7 @@ absl::StatusOr<ImageParts> FindImageParts(base::FileSystem& files,
   if (has_train) return Split(folder, found);
   // Other folders make it likely that all are classes.
   if (!found.others.empty()) return whole;
+  if (!needs_train) return Split(folder, found);
   std::vector<std::string> tests = found.of_part[kVal];
   tests.insert(tests.end(), found.of_part[kTest].begin(),
                found.of_part[kTest].end());

@@ -25,17 +25,20 @@
 namespace troupe::data {
 
 struct ImageParts {
-  std::string train;  // path of the folder; the folder itself if not split
-  std::string test;   // empty: none
+  // Path of the folder; the folder itself if not split; empty: none.
+  std::string train;
+  std::string test;  // empty: none
   bool is_split = false;
   std::string note;  // sentence about folders that are not read; may be empty
 };
 
+// `needs_train`: whether there must be images to train on.
 //   kInvalidArgument: two folders for the same part, or none to train on beside
 //                     others.
 //   other:            from the files.
 absl::StatusOr<ImageParts> FindImageParts(base::FileSystem& files,
-                                          const std::string& folder);
+                                          const std::string& folder,
+                                          bool needs_train = true);
 
 }  // namespace troupe::data
 

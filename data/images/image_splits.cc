@@ -125,6 +125,18 @@ void AppendNote(std::string note, std::vector<std::string>& notes) {
   if (!note.empty()) notes.push_back(std::move(note));
 }
 
+absl::StatusOr<ImageSplits> OpenTestAlone(
+    std::shared_ptr<base::FileSystem> files, const ImageParts& parts,
+    const ImageOptions& options) {
+  TROUPE_ASSIGN_OR_RETURN(ImageFiles test, ListImageFolder(*files, parts.test));
+  ImageSplits splits;
+  AppendNote(NoteOfUnread(parts.test, test.unread), splits.notes);
+  splits.classes = test.classes;
+  TROUPE_ASSIGN_OR_RETURN(splits.test,
+                          MakeTest(std::move(files), std::move(test), options));
+  return splits;
+}
+
 template <auto kField>
 absl::Status CheckBetween(const ImageOptions& options, double least,
                           double most) {
@@ -183,7 +195,12 @@ absl::StatusOr<ImageSplits> OpenImages(std::shared_ptr<base::FileSystem> files,
                                        const ImageOptions& options,
                                        const SplitOptions& split) {
   TROUPE_RETURN_IF_ERROR(options.Validate());
-  TROUPE_ASSIGN_OR_RETURN(const ImageParts parts, FindImageParts(*files, path));
+  TROUPE_ASSIGN_OR_RETURN(
+      const ImageParts parts,
+      FindImageParts(*files, path, /*needs_train=*/!split.trained_on));
+  if (split.trained_on && parts.is_split && !parts.test.empty()) {
+    return OpenTestAlone(std::move(files), parts, options);
+  }
   TROUPE_ASSIGN_OR_RETURN(ImageFiles train,
                           ListImageFolder(*files, parts.train));
   ImageSplits splits;

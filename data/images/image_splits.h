@@ -52,16 +52,18 @@ struct ImageOptions {
 };
 
 struct ImageSplits {
-  DatasetPtr train;
+  DatasetPtr train;                  // null: only the test folder was wanted
   DatasetPtr test;                   // null: no such folder, or val_fraction 0
   std::vector<std::string> classes;  // names, indexed by label
   // Sentences for the user about folders and files that are not read.
   std::vector<std::string> notes;
-  // Hash of the training images' names and labels, and of the bytes of a few.
+  // Hash of the training images' names and labels, and of the bytes of a few;
+  // empty without them.
   std::string content;
 };
 
-// Lists the folder. Images are read when a batch needs them.
+// Lists the folder, or with `split.trained_on` the folder of test images alone,
+// if it has one. Images are read when a batch needs them.
 //   kInvalidArgument: `options`, or other classes to evaluate than to
 //                     train on; FindImageParts().
 //   other:            from the files.

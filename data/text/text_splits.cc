@@ -83,63 +83,6 @@ absl::StatusOr<DatasetPtr> MakeTest(const TokenSourcePtr& tokens,
   return MakeWindows(tokens, {begin, tokens->size()}, windows, "test");
 }
 
-absl::StatusOr<TextSplits> SplitTokens(const TokenSourcePtr& tokens,
-                                       const TextOptions& options,
-                                       const SplitOptions& split) {
-  const auto held = static_cast<std::int64_t>(
-      static_cast<double>(tokens->size()) * split.val_fraction);
-  const std::int64_t cut = tokens->size() - held;
-  TextSplits splits;
-  TROUPE_ASSIGN_OR_RETURN(splits.train,
-                          MakeTrain(tokens, cut, options, split.seed));
-  if (split.val_fraction == 0) return splits;
-  TROUPE_ASSIGN_OR_RETURN(splits.test, MakeTest(tokens, cut, options));
-  return splits;
-}
-
-// Returns windows of both parts; `test` may be null.
-absl::StatusOr<TextSplits> PartsOf(const TokenSourcePtr& train,
-                                   const TokenSourcePtr& test,
-                                   const TextOptions& options,
-                                   const SplitOptions& split) {
-  TextSplits splits;
-  TROUPE_ASSIGN_OR_RETURN(splits.train,
-                          MakeTrain(train, train->size(), options, split.seed));
-  if (test == nullptr) return splits;
-  TROUPE_ASSIGN_OR_RETURN(splits.test, MakeTest(test, /*begin=*/0, options));
-  return splits;
-}
-
-// Refuses files that are certainly no text. Other bytes may be one, of the
-// tokenizer "bytes".
-absl::Status CheckIsText(absl::string_view bytes, const std::string& path) {
-  const auto format = base::RecogniseFormat(bytes);
-  if (!format.has_value() || format->is_text) return absl::OkStatus();
-  return base::RefuseForeignFormat(bytes, path, "not a text");
-}
-
-// Opens the files of a folder; the test part is null if it has none.
-struct TokenFiles {
-  TokenSourcePtr train;
-  TokenSourcePtr test;
-};
-
-absl::StatusOr<TokenFiles> OpenTokenFolder(base::FileSystem& files,
-                                           const std::string& folder,
-                                           const TokenFileOptions& options) {
-  TokenFiles opened;
-  TROUPE_ASSIGN_OR_RETURN(
-      opened.train,
-      OpenTokenFile(files, base::JoinPath(folder, kTrainFile), options));
-  for (const char* name : kTestFiles) {
-    const std::string test = base::JoinPath(folder, name);
-    if (!files.Exists(test)) continue;
-    TROUPE_ASSIGN_OR_RETURN(opened.test, OpenTokenFile(files, test, options));
-    break;
-  }
-  return opened;
-}
-
 // Number and length of the samples of a file of tokens.
 constexpr std::int64_t kHashedRuns = 64, kHashedTokens = 256;
 
@@ -159,6 +102,88 @@ std::string HashOfSamples(const TokenSource& tokens) {
     hash.Add(run);
   }
   return hash.ToString();
+}
+
+absl::StatusOr<TextSplits> SplitTokens(const TokenSourcePtr& tokens,
+                                       const TextOptions& options,
+                                       const SplitOptions& split) {
+  const auto held = static_cast<std::int64_t>(
+      static_cast<double>(tokens->size()) * split.val_fraction);
+  const std::int64_t cut = tokens->size() - held;
+  TextSplits splits;
+  TROUPE_ASSIGN_OR_RETURN(splits.train,
+                          MakeTrain(tokens, cut, options, split.seed));
+  splits.content = HashOfSamples(*tokens);
+  if (split.val_fraction == 0) return splits;
+  TROUPE_ASSIGN_OR_RETURN(splits.test, MakeTest(tokens, cut, options));
+  return splits;
+}
+
+// Returns windows of both parts, each of which may be null.
+absl::StatusOr<TextSplits> PartsOf(const TokenSourcePtr& train,
+                                   const TokenSourcePtr& test,
+                                   const TextOptions& options,
+                                   const SplitOptions& split) {
+  TextSplits splits;
+  if (train != nullptr) {
+    TROUPE_ASSIGN_OR_RETURN(
+        splits.train, MakeTrain(train, train->size(), options, split.seed));
+    splits.content = HashOfSamples(*train);
+  }
+  if (test == nullptr) return splits;
+  TROUPE_ASSIGN_OR_RETURN(splits.test, MakeTest(test, /*begin=*/0, options));
+  return splits;
+}
+
+// Refuses files that are certainly no text. Other bytes may be one, of the
+// tokenizer "bytes".
+absl::Status CheckIsText(absl::string_view bytes, const std::string& path) {
+  const auto format = base::RecogniseFormat(bytes);
+  if (!format.has_value() || format->is_text) return absl::OkStatus();
+  return base::RefuseForeignFormat(bytes, path, "not a text");
+}
+
+// Returns the path of the folder's test file; empty: it has none.
+std::string TestFileOf(base::FileSystem& files, const std::string& folder) {
+  for (const char* name : kTestFiles) {
+    const std::string test = base::JoinPath(folder, name);
+    if (files.Exists(test)) return test;
+  }
+  return "";
+}
+
+// Opens the files of a folder: `test`, unless it is empty, and the one to train
+// on, unless only `test` is wanted.
+absl::StatusOr<TextSplits> OpenTokenFolder(base::FileSystem& files,
+                                           const std::string& folder,
+                                           const std::string& test,
+                                           const TokenFileOptions& file,
+                                           const TextOptions& options,
+                                           const SplitOptions& split) {
+  TokenSourcePtr of_train, of_test;
+  if (!split.trained_on || test.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        of_train,
+        OpenTokenFile(files, base::JoinPath(folder, kTrainFile), file));
+  }
+  if (!test.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(of_test, OpenTokenFile(files, test, file));
+  }
+  return PartsOf(of_train, of_test, options, split);
+}
+
+absl::StatusOr<TextSplits> SplitShards(const TokenShards& shards,
+                                       const TextOptions& options,
+                                       const SplitOptions& split) {
+  const std::string trained_on = split.trained_on.value_or("");
+  // Without the files that the model was trained on, all names say "test".
+  if (shards.only_tests && !trained_on.empty() &&
+      trained_on != HashOfSamples(*shards.train)) {
+    return PartsOf(nullptr, shards.train, options, split);
+  }
+  if (shards.test == nullptr) return SplitTokens(shards.train, options, split);
+  return PartsOf(split.trained_on ? nullptr : shards.train, shards.test,
+                 options, split);
 }
 
 }  // namespace
@@ -263,33 +288,31 @@ absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
   file.vocab_size = options.vocab_size;
   file.bare_type =
       options.token_type == kU16 ? TokenType::kU16 : TokenType::kU32;
+  const std::string test = TestFileOf(files, path);
   TextSplits splits;
   if (IsTokenPattern(path) && !files.Exists(path)) {
     TROUPE_ASSIGN_OR_RETURN(const TokenShards opened,
                             OpenTokenShards(files, path, file));
-    TROUPE_ASSIGN_OR_RETURN(
-        splits, opened.test == nullptr
-                    ? SplitTokens(opened.train, options, split)
-                    : PartsOf(opened.train, opened.test, options, split));
-    splits.content = HashOfSamples(*opened.train);
+    TROUPE_ASSIGN_OR_RETURN(splits, SplitShards(opened, options, split));
     splits.notes.push_back(opened.note);
-  } else if (files.Exists(base::JoinPath(path, kTrainFile))) {
-    TROUPE_ASSIGN_OR_RETURN(const TokenFiles opened,
-                            OpenTokenFolder(files, path, file));
-    TROUPE_ASSIGN_OR_RETURN(splits,
-                            PartsOf(opened.train, opened.test, options, split));
-    splits.content = HashOfSamples(*opened.train);
+  } else if (files.Exists(base::JoinPath(path, kTrainFile)) ||
+             (split.trained_on && !test.empty())) {
+    TROUPE_ASSIGN_OR_RETURN(
+        splits, OpenTokenFolder(files, path, test, file, options, split));
   } else if (files.List(path).ok()) {
-    return absl::NotFoundError(
-        absl::StrCat("no ", base::JoinPath(path, kTrainFile),
-                     "; name the file to train on so, or give its path, or a "
-                     "pattern for several: ",
-                     base::JoinPath(path, "*.bin")));
+    return absl::NotFoundError(absl::StrCat(
+        "no ",
+        split.trained_on ? absl::StrCat(base::JoinPath(path, kTestFiles[0]),
+                                        " to evaluate, nor ")
+                         : "",
+        base::JoinPath(path, kTrainFile),
+        "; name the file to train on so, or give its path, or a "
+        "pattern for several: ",
+        base::JoinPath(path, "*.bin")));
   } else {
     TROUPE_ASSIGN_OR_RETURN(const TokenSourcePtr tokens,
                             OpenTokenFile(files, path, file));
     TROUPE_ASSIGN_OR_RETURN(splits, SplitTokens(tokens, options, split));
-    splits.content = HashOfSamples(*tokens);
   }
   if (!options.tokenizer_path.empty()) {
     TROUPE_ASSIGN_OR_RETURN(splits.tokenizer,

@@ -62,7 +62,7 @@ std::vector<std::string> WindowNames();
 std::vector<std::string> TokenTypeNames();
 
 struct TextSplits {
-  DatasetPtr train;
+  DatasetPtr train;        // null: only the test files were wanted
   DatasetPtr test;         // null with val_fraction 0
   TokenizerPtr tokenizer;  // null: only token numbers are known
   // Hash of the training text; for files of tokens, of their number and of

@@ -79,8 +79,9 @@ absl::StatusOr<TokenShards> OpenTokenShards(base::FileSystem& files,
                       options));
     (IsTestName(name) ? test : train).push_back(std::move(tokens));
   }
-  if (train.empty()) std::swap(train, test);
   TokenShards shards;
+  shards.only_tests = train.empty();
+  if (shards.only_tests) std::swap(train, test);
   shards.note = absl::StrCat(pattern, ": ", train.size(),
                              train.size() == 1 ? " file" : " files",
                              " of tokens to train on");

@@ -33,8 +33,9 @@ inline constexpr std::size_t kTokenFilesMax = 1 << 16;
 
 struct TokenShards {
   TokenSourcePtr train;
-  TokenSourcePtr test;  // null: no name says so
-  std::string note;     // sentence for the user: which files are in which part
+  TokenSourcePtr test;      // null: no name says so, or all do
+  bool only_tests = false;  // whether all names say so
+  std::string note;  // sentence for the user: which files are in which part
 };
 
 bool IsTokenPattern(absl::string_view path);

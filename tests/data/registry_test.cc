@@ -111,6 +111,52 @@ TEST(RegistryTest, SaysWhichFolderBelowIsRead) {
   }
 }
 
+TEST(RegistryTest, AnEvaluationNeedsNoTrainingFiles) {
+  DatasetOptions options = Kind("mnist");
+  options.path = WriteMnist(MakeTempFolder(), "t10k", 20);
+  const std::string alone = OpenDataset(options)->content;
+  const auto tested = [&options](const std::string& trained_on) {
+    options.part.trained_on = trained_on;
+    const auto splits = OpenDataset(options);
+    EXPECT_TRUE(splits.ok()) << splits.status();
+    EXPECT_EQ(splits->train, nullptr);
+    EXPECT_EQ(splits->weights, nullptr);
+    return splits->test == nullptr ? 0 : splits->test->size();
+  };
+  EXPECT_EQ(tested("files that are gone"), 20);
+  EXPECT_EQ(tested(alone), 4) << "the model has seen the others";
+  EXPECT_EQ(tested(""), 4);
+  options.path = WriteMnist(MakeTempFolder(), "train", 20);
+  EXPECT_EQ(tested(""), 0);
+
+  options = Kind("cifar10");
+  options.path = MakeTempFolder();
+  WriteFile(options.path, "test_batch.bin", Bytes(3073, 5));
+  EXPECT_EQ(tested(""), 1);
+  options = Kind("glyphs", 5, 10);
+  options.part.sample_weights = "/nowhere";
+  EXPECT_EQ(tested(""), 10);
+  options = Kind("synthetic", 5, 6);
+  EXPECT_EQ(tested(""), 6);
+}
+
+TEST(RegistryTest, AShareToEvaluateNeedsTheTrainingFiles) {
+  DatasetOptions options = Kind("mnist");
+  options.part.validation_share = 0.25;
+  options.part.trained_on = "";
+  options.path = WriteMnist(MakeTempFolder(), "train", 20);
+  auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train, nullptr);
+  EXPECT_EQ(splits->test->size(), 5);
+  options.path = MakeTempFolder();
+  splits = OpenDataset(options);
+  EXPECT_EQ(splits.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(splits.status().message()),
+              HasSubstr(" (TrainingPartOptions.validation_share cuts the test "
+                        "samples from the training samples)"));
+}
+
 TEST(RegistryTest, FilesWithoutATestPartGiveTrainingSamplesAlone) {
   DatasetOptions options = Kind("mnist");
   options.path = WriteMnist(MakeTempFolder(), "train", 50);

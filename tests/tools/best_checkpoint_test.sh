@@ -30,6 +30,43 @@ grep -q '^saved/best after step [0-9]*: test loss ' out.txt ||
 quietly evaluate --checkpoint=saved --config=tiny.toml
 grep -q '^saved/step-00000050 after step 50: test loss ' out.txt ||
   die "$(cat out.txt)"
+
+# Nor are training samples needed where the test samples are apart from them.
+tokens() {  # NUMBER LIMIT: so many tokens below the limit, of two bytes each
+  for ((i = 0; i < $1; ++i)); do printf "\\x$(printf %02x $((i * i % $2)))\\x00"; done
+}
+mkdir words
+tokens 500 7 >words/train.bin
+tokens 90 7 >words/val.bin
+cat >words.toml <<'TOML'
+[model]
+kind = "gpt_nano"
+depth = 1
+width = 12
+
+[data]
+kind = "tokens"
+path = "words"
+context = 8
+vocab_size = 7
+
+[train]
+steps = 3
+global_batch_size = 4
+
+[checkpoint]
+dir = "said"
+TOML
+quietly train --config=words.toml
+quietly evaluate --checkpoint=said --config=words.toml
+mv out.txt with.txt
+rm words/train.bin
+quietly evaluate --checkpoint=said --config=words.toml
+diff with.txt out.txt
+mv words/val.bin words/other.bin
+fails_with 1 'trainer: words.toml:8: no words/val.bin to evaluate, nor *' \
+  evaluate --checkpoint=said --config=words.toml
+
 fails_with 1 'trainer: no checkpoint in nowhere; *' \
   evaluate --checkpoint=nowhere --config=tiny.toml
 fails_with 2 'trainer: no checkpoint to evaluate; *' evaluate

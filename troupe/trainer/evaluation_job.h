@@ -1,5 +1,5 @@
-// The job by which a Trainer evaluates a checkpoint: it goes on from one that
-// has done all of its steps, so that it evaluates and ends.
+// The job by which a Trainer evaluates a checkpoint: it has no training
+// samples, so that it evaluates and ends.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const actors::Checkpoint at,
 //                           CheckpointAt(options, /*ckpt_path=*/"best"));

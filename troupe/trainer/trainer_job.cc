@@ -24,6 +24,8 @@ using actors::JobSpec;
 using O = TrainerOptions;
 
 constexpr std::int64_t kEpochsIfUnset = 1000;
+// Length of the optimizer's schedule where no step reads it.
+constexpr std::int64_t kStepsOfNoRun = std::int64_t{1} << 50;
 
 // --- Numbers ---
 
@@ -167,25 +169,31 @@ absl::StatusOr<data::DatasetPtr> Limited(const TrainerOptions& options,
                           std::min(batches * batch, dataset->size()));
 }
 
-// Sets the training data and the sizes of batches.
+// Sets the sizes of batches, to those of `data`, and what loads them.
+absl::Status SetBatches(const TrainerOptions& options, const FitData& data,
+                        JobSpec& spec) {
+  TROUPE_RETURN_IF_ERROR(AtLeast<&O::accumulate_grad_batches>(1, options));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&FitData::batch_size>(1, data));
+  spec.plan.micro_batch_size = data.batch_size;
+  spec.plan.global_batch_size =
+      data.batch_size * spec.plan.mesh.dp() * options.accumulate_grad_batches;
+  spec.load_workers = std::max(data.workers, 1);
+  return absl::OkStatus();
+}
+
 absl::Status SetTraining(const TrainerOptions& options, const FitData& train,
                          JobSpec& spec) {
-  TROUPE_RETURN_IF_ERROR(AtLeast<&O::accumulate_grad_batches>(1, options));
-  TROUPE_RETURN_IF_ERROR(AtLeast<&FitData::batch_size>(1, train));
   if (train.dataset == nullptr) {
     return base::FieldError<&FitData::dataset>(
         "the training data have no dataset; give Fit() {dataset, "
         "/*batch_size=*/32}");
   }
   const std::int64_t batch = train.batch_size * spec.plan.mesh.dp();
-  spec.plan.micro_batch_size = train.batch_size;
-  spec.plan.global_batch_size = batch * options.accumulate_grad_batches;
   TROUPE_ASSIGN_OR_RETURN(
       data::DatasetPtr limited,
       Limited<&O::limit_train_batches>(options, train.dataset, batch));
   spec.train = std::move(limited);
   spec.shuffle = train.shuffle;
-  spec.load_workers = std::max(train.workers, 1);
   if (StepsPerEpoch(spec) > 0) return absl::OkStatus();
   return RefuseOption<&O::limit_train_batches>(
       options,
@@ -246,8 +254,9 @@ absl::StatusOr<std::int64_t> EvalEvery(const TrainerOptions& options,
                    "epoch such as 0.5"));
 }
 
-absl::Status SetValidation(const TrainerOptions& options, const FitData& val,
-                           JobSpec& spec) {
+// Sets the samples to evaluate, if the options leave any.
+absl::Status SetSamples(const TrainerOptions& options, const FitData& val,
+                        JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(AtLeast<&FitData::batch_size>(0, val));
   if (val.dataset == nullptr) return absl::OkStatus();
   const std::int64_t of_rank =
@@ -256,9 +265,7 @@ absl::Status SetValidation(const TrainerOptions& options, const FitData& val,
       data::DatasetPtr limited,
       Limited<&O::limit_val_batches>(options, val.dataset,
                                      of_rank * spec.plan.mesh.dp()));
-  if (limited->size() == 0) return absl::OkStatus();
-  spec.test = std::move(limited);
-  TROUPE_ASSIGN_OR_RETURN(spec.eval_every, EvalEvery(options, spec));
+  if (limited->size() > 0) spec.test = std::move(limited);
   return absl::OkStatus();
 }
 
@@ -273,8 +280,10 @@ TrainerOptions Shortened(TrainerOptions options) {
   return options;
 }
 
-absl::StatusOr<JobSpec> JobOf(const TrainerOptions& options, const Task& task,
-                              const FitData& train, const FitData& val) {
+// Returns what training and evaluating have in common: model, loss, devices,
+// and batches of the size of `data`.
+absl::StatusOr<JobSpec> CommonJob(const TrainerOptions& options,
+                                  const Task& task, const FitData& data) {
   if (!task.model) {
     return absl::InvalidArgumentError(
         "Task.model is not set; set it: task.model = [] { return "
@@ -297,8 +306,18 @@ absl::StatusOr<JobSpec> JobOf(const TrainerOptions& options, const Task& task,
   spec.loss = task.loss;
   spec.training_step = task.training_step;
   spec.seed = options.seed;
+  TROUPE_RETURN_IF_ERROR(SetBatches(options, data, spec));
+  return spec;
+}
+
+absl::StatusOr<JobSpec> JobOf(const TrainerOptions& options, const Task& task,
+                              const FitData& train, const FitData& val) {
+  TROUPE_ASSIGN_OR_RETURN(JobSpec spec, CommonJob(options, task, train));
   TROUPE_RETURN_IF_ERROR(SetTraining(options, train, spec));
-  TROUPE_RETURN_IF_ERROR(SetValidation(options, val, spec));
+  TROUPE_RETURN_IF_ERROR(SetSamples(options, val, spec));
+  if (spec.test != nullptr) {
+    TROUPE_ASSIGN_OR_RETURN(spec.eval_every, EvalEvery(options, spec));
+  }
   TROUPE_ASSIGN_OR_RETURN(const std::int64_t run_steps,
                           SetLength(options, spec));
   TROUPE_ASSIGN_OR_RETURN(spec.optimizer,
@@ -320,6 +339,18 @@ absl::StatusOr<JobSpec> TrainerJob(const TrainerOptions& options,
   TROUPE_RETURN_IF_ERROR(AtLeast<&O::log_every_n_steps>(0, options));
   return JobOf(options.fast_dev_run > 0 ? Shortened(options) : options, task,
                train, val);
+}
+
+absl::StatusOr<JobSpec> EvaluatingJob(const TrainerOptions& options,
+                                      const Task& task, const FitData& data) {
+  TrainerOptions shown = options;
+  if (options.fast_dev_run > 0) shown.limit_val_batches = options.fast_dev_run;
+  TROUPE_ASSIGN_OR_RETURN(JobSpec spec, CommonJob(shown, task, data));
+  TROUPE_RETURN_IF_ERROR(SetSamples(shown, data, spec));
+  TROUPE_ASSIGN_OR_RETURN(spec.optimizer,
+                          OptimizerFor(shown, task, spec, kStepsOfNoRun));
+  TROUPE_RETURN_IF_ERROR(SetPipeline(shown, spec));
+  return spec;
 }
 
 absl::Status SetResume(const std::string& ckpt_path, JobSpec& spec) {

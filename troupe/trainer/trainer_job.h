@@ -25,6 +25,12 @@ absl::StatusOr<actors::JobSpec> TrainerJob(const TrainerOptions& options,
                                            const FitData& train,
                                            const FitData& val);
 
+// Returns the job that evaluates `data` and trains nothing. It has no
+// JobSpec::test if the options leave no sample.
+absl::StatusOr<actors::JobSpec> EvaluatingJob(const TrainerOptions& options,
+                                              const Task& task,
+                                              const FitData& data);
+
 // Returns the number of steps in an epoch of the job.
 std::int64_t StepsPerEpoch(const actors::JobSpec& spec);
 

@@ -83,7 +83,7 @@ absl::Status SetPipeline(const TrainerOptions& options, actors::JobSpec& spec) {
     return RefuseOption<&O::strategy>(options,
                                       absl::StrCat(": ", set.message()));
   }
-  const data::SampleSpec& sample = spec.train->spec();
+  const data::SampleSpec& sample = actors::SamplesOf(spec)->spec();
   const nn::DType dtype =
       nn::IsFloating(sample.input_dtype) ? spec.dtype : sample.input_dtype;
   TROUPE_ASSIGN_OR_RETURN(

@@ -14,7 +14,7 @@
 namespace troupe::actors {
 namespace {
 
-constexpr int kBatch = 32, kTests = 70;
+constexpr int kGlobalBatch = 32, kTests = 70;
 
 // Returns a job whose loss is a mean if `lr_divisor` is 1, else a sum.
 JobSpec ReducedJob(int dp, int micro_batch, double lr_divisor) {
@@ -34,12 +34,12 @@ JobSpec ReducedJob(int dp, int micro_batch, double lr_divisor) {
 // the momentum: a power of two changes no bit of a mantissa.
 TEST(LossReductionJobTest, ASumIsTheMeanTimesTheBatch) {
   for (const int dp : {1, 2}) {
-    for (const int micro_batch : {4, kBatch / dp}) {
+    for (const int micro_batch : {4, kGlobalBatch / dp}) {
       const Reports mean = ReportsOf(ReducedJob(dp, micro_batch, 1));
-      const Reports sum = ReportsOf(ReducedJob(dp, micro_batch, kBatch));
+      const Reports sum = ReportsOf(ReducedJob(dp, micro_batch, kGlobalBatch));
       ASSERT_EQ(sum.steps.size(), mean.steps.size());
       for (std::size_t i = 0; i < sum.steps.size(); ++i) {
-        EXPECT_EQ(sum.steps[i].loss, kBatch * mean.steps[i].loss)
+        EXPECT_EQ(sum.steps[i].loss, kGlobalBatch * mean.steps[i].loss)
             << "step " << i << ", dp " << dp << ", " << micro_batch;
         EXPECT_EQ(sum.steps[i].accuracy, mean.steps[i].accuracy);
       }
@@ -55,13 +55,13 @@ TEST(LossReductionJobTest, ASumIsTheMeanTimesTheBatch) {
 // A sum does not depend on how many targets each micro-batch or rank counts.
 TEST(LossReductionJobTest, HowABatchIsCutChangesNoSum) {
   const auto losses = [](int dp, int micro_batch) {
-    JobSpec spec = ReducedJob(dp, micro_batch, kBatch);
+    JobSpec spec = ReducedJob(dp, micro_batch, kGlobalBatch);
     nn::ops::CrossEntropyOptions options;
     options.ignore_index = 3;
     spec.loss = nn::ops::CrossEntropyLoss(options);
     return ReportsOf(spec).losses();
   };
-  const std::vector<double> whole = losses(1, kBatch);
+  const std::vector<double> whole = losses(1, kGlobalBatch);
   const auto expect_near = [&](const std::vector<double>& cut) {
     ASSERT_EQ(cut.size(), whole.size());
     for (std::size_t i = 0; i < cut.size(); ++i) {

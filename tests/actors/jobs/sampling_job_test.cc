@@ -69,15 +69,8 @@ JobSpec Job(const Layout& layout) {
     }
     return model;
   };
-  spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t) {
-    return nn::ops::SoftmaxCrossEntropy(ctx, y, t);
-  };
-  spec.optimizer = [] {
-    nn::SgdOptions sgd;
-    sgd.lr = 0.5;
-    sgd.momentum = 0.9;
-    return std::make_unique<nn::Sgd>(sgd);
-  };
+  spec.loss = nn::ops::CrossEntropyLoss();
+  spec.optimizer = nn::SgdOptions{/*lr=*/0.5, /*momentum=*/0.9};
   spec.kernels = [] { return nn::CreateReferenceKernels(); };
   spec.device = nn::Device{nn::DeviceType::kReference, 0};
   spec.shuffle = false;

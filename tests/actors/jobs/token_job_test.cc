@@ -20,15 +20,15 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kSamples = 64, kTokens = 6, kVocabulary = 11;
+constexpr std::int64_t kSequences = 64, kTokens = 6, kVocabulary = 11;
 
 // Returns sequences in which 3 t + 1 modulo 11 follows each token t.
 data::DatasetPtr Sequences() {
   nn::CachingAllocator memory;
-  const nn::Shape shape = {kSamples, kTokens};
+  const nn::Shape shape = {kSequences, kTokens};
   nn::Tensor inputs = nn::Tensor::Empty(shape, nn::DType::kI64, memory);
   nn::Tensor targets = nn::Tensor::Empty(shape, nn::DType::kI64, memory);
-  for (std::int64_t i = 0; i < kSamples; ++i) {
+  for (std::int64_t i = 0; i < kSequences; ++i) {
     std::int64_t token = i % kVocabulary;
     for (std::int64_t t = 0; t < kTokens; ++t) {
       inputs.data<std::int64_t>()[i * kTokens + t] = token;
@@ -57,12 +57,7 @@ JobSpec TokenJob(const pipeline::Mesh& mesh,
   spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t) {
     return nn::ops::SoftmaxCrossEntropy(ctx, y, t);
   };
-  spec.optimizer = [] {
-    nn::SgdOptions sgd;
-    sgd.lr = 0.5;
-    sgd.momentum = 0.9;
-    return std::make_unique<nn::Sgd>(sgd);
-  };
+  spec.optimizer = nn::SgdOptions{/*lr=*/0.5, /*momentum=*/0.9};
   spec.train = spec.test = Sequences();
   spec.steps = 40;
   spec.timeout = absl::Seconds(60);
@@ -76,7 +71,7 @@ JobSpec TokenJob(const pipeline::Mesh& mesh,
 TEST(TokenJobTest, LearnsWhichTokenFollows) {
   const Reports reports = ReportsOf(TokenJob(pipeline::Mesh(1), {}));
   ASSERT_EQ(reports.evaluations.size(), 1u);
-  EXPECT_EQ(reports.evaluations[0].count, kSamples * kTokens);
+  EXPECT_EQ(reports.evaluations[0].count, kSequences * kTokens);
   EXPECT_EQ(reports.evaluations[0].accuracy, 1.0);
   EXPECT_LT(reports.losses().back(), 0.1 * reports.losses().front());
   EXPECT_EQ(reports.info.plan.stages[0].input_dtype, nn::DType::kI64);

@@ -22,6 +22,29 @@ TEST(JobSpecTest, AJobIsSound) {
   EXPECT_TRUE(CheckNumbers(TinyCnnJob(2, 10)).ok());
 }
 
+TEST(JobSpecTest, AJobWithoutTrainingSamplesOnlyEvaluates) {
+  JobSpec spec = TinyCnnJob(1, /*steps=*/0);
+  EXPECT_EQ(SamplesOf(spec), spec.train);
+  spec.train = nullptr;
+  EXPECT_EQ(SamplesOf(spec), spec.test);
+  EXPECT_TRUE(CheckSamples(spec).ok());
+  spec.steps = 3;
+  EXPECT_EQ(CheckSamples(spec).message(),
+            "JobSpec.steps is set, but JobSpec.train is not, so that nothing "
+            "is trained; set both, or leave both out to evaluate JobSpec.test "
+            "alone");
+  spec.steps = 0;
+  spec.epochs = 1;
+  EXPECT_EQ(base::FieldsOf(CheckSamples(spec))[0], "JobSpec.epochs");
+  spec.epochs = 0;
+  spec.checkpoint.dir = "saved";
+  EXPECT_EQ(base::FieldsOf(CheckSamples(spec))[0], "CheckpointOptions.dir");
+  spec.test = nullptr;
+  EXPECT_EQ(CheckSamples(spec).message(),
+            "JobSpec.train is not set; set it, or JobSpec.test alone to "
+            "evaluate a model");
+}
+
 TEST(JobSpecTest, BadFieldsAreNamed) {
   const std::pair<std::function<void(JobSpec&)>, const char*> cases[] = {
       {[](JobSpec& s) { s.steps = -1; },

@@ -228,6 +228,28 @@ TEST(OpenImagesTest, RefusesPartsThatAreNotClear) {
               HasSubstr("/train; put the images of each class into a"));
 }
 
+TEST(OpenImagesTest, AnEvaluationReadsTheTestFolderAlone) {
+  SplitOptions split;
+  split.trained_on = "";
+  for (const char* train : {"train/a/1.png", "val/a/2.png"}) {
+    const std::string root =
+        FolderWith({train, "val/a/1.png", "val/b/1.png", "val/b/2.png"});
+    const auto splits = OpenImages(Disk(), root, Small(), split);
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    EXPECT_EQ(splits->train, nullptr);
+    EXPECT_EQ(splits->content, "");
+    EXPECT_THAT(splits->classes, ElementsAre("a", "b"));
+    EXPECT_EQ(splits->test->size(), train[0] == 't' ? 3 : 4);
+  }
+  // Class folders, of which a part is held back, are read as a whole.
+  const auto whole =
+      OpenImages(Disk(), FolderWith({"a/1.png", "a/2.png", "b/1.png"}), Small(),
+                 {/*val_fraction=*/0.4, /*seed=*/0, /*trained_on=*/""});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->train->size(), 2);
+  EXPECT_EQ(whole->test->size(), 1);
+}
+
 // Names that parts have, of things that are to be told apart.
 TEST(OpenImagesTest, ClassesMayHaveTheNamesOfParts) {
   for (const std::vector<std::string>& paths :

@@ -248,6 +248,36 @@ TEST(OpenTokensTest, APatternJoinsFiles) {
       << "there is no other to train on";
 }
 
+TEST(OpenTokensTest, AnEvaluationOpensTheTestFilesAlone) {
+  base::PosixFileSystem files;
+  TextOptions options;
+  options.context = 2;
+  SplitOptions split;
+  split.val_fraction = 0.5;
+  const std::string folder = MakeTempFolder(), pattern = folder + "/*.bin";
+  WriteFile(folder, "val.bin", BytesOf<std::uint16_t>({1, 2, 3, 4, 5}));
+  const std::string alone = OpenTokens(files, pattern, options, split)->content;
+  const auto tested = [&](const std::string& path,
+                          const std::string& trained_on) {
+    split.trained_on = trained_on;
+    const auto splits = OpenTokens(files, path, options, split);
+    EXPECT_TRUE(splits.ok()) << splits.status();
+    return splits->test->size();
+  };
+  EXPECT_EQ(tested(folder, ""), 2);
+  EXPECT_EQ(tested(pattern, "files that are gone"), 2);
+  EXPECT_EQ(tested(pattern, alone), 1) << "the model has seen the first half";
+  // Files to train on are not even opened.
+  WriteFile(folder, "train.bin", Bytes(3, 0));
+  EXPECT_FALSE(OpenTokens(files, folder, options, {}).ok());
+  EXPECT_EQ(tested(folder, ""), 2);
+  EXPECT_EQ(OpenTokens(files, folder, options, split)->train, nullptr);
+  // Without a test file, nothing is left.
+  split.trained_on = "";
+  const std::string empty = MakeTempFolder();
+  EXPECT_FALSE(OpenTokens(files, empty, options, split).ok());
+}
+
 TEST(OpenTokensTest, ErrorsOfAPatternNameTheFile) {
   base::PosixFileSystem files;
   const std::string folder = MakeTempFolder();

@@ -17,6 +17,8 @@ namespace class_names_h {
 extern std::map<std::string, std::string> data;
 }
 
+namespace compare_data_h {}
+
 namespace describe_data_h {
 struct Spec {
   std::map<std::string, std::string> data;

@@ -5,6 +5,7 @@
 #include "actors/checkpoint/load_model.h"
 #include "actors/job.h"
 #include "base/check.h"
+#include "data/description/compare_data.h"
 #include "data/registry.h"
 #include "tools/trainer/commands/help.h"
 #include "tools/trainer/config/config_blame.h"
@@ -21,7 +22,9 @@ constexpr char kEvaluateHelp[] =
 
 Prints loss and accuracy of a checkpoint on the test samples. Nothing is trained
 and nothing written. The configuration is that of the run that wrote it: model,
-data and optimizer must be the same; seed and step are the checkpoint's.
+data and optimizer must be the same; seed and step are the checkpoint's. The
+training samples need not be there, unless the test samples are cut from them
+(data.val_fraction, data.validation_share).
 
 Options:
   --checkpoint=DIR         A checkpoint ("checkpoints/glyphs/step-00001024"), or
@@ -39,17 +42,19 @@ For example:
       --checkpoint=checkpoints/glyphs
 )";
 
-// Makes `job` evaluate and end at once: it goes on from a checkpoint that has
-// done all of its steps.
-void StopAt(const actors::Checkpoint& checkpoint, actors::JobSpec& job) {
+// Makes the run of `config` evaluate the checkpoint and end.
+void OnlyEvaluate(const actors::Checkpoint& checkpoint, TrainerConfig& config) {
+  actors::JobSpec& job = config.job;
   job.epochs = 0;
-  job.steps = checkpoint.state().step;
-  job.seed = checkpoint.state().seed;
+  job.steps = 0;
   job.early_stop_patience = 0;
   const bool allow_changed = job.checkpoint.allow_changed;
   job.checkpoint = actors::CheckpointOptions();
   job.checkpoint.allow_changed = allow_changed;
   job.checkpoint.from = checkpoint.path();
+  const auto& data = checkpoint.state().sampler.data;
+  const auto content = data.find(data::kContentEntry);
+  config.data.part.trained_on = content == data.end() ? "" : content->second;
 }
 
 int RunEvaluate(const std::vector<std::string>& arguments,
@@ -113,8 +118,7 @@ absl::Status EvaluateCheckpoint(LoadedConfig loaded, const std::string& path,
                                 base::FileSystem& files, Display& display) {
   TROUPE_ASSIGN_OR_RETURN(const actors::Checkpoint checkpoint,
                           actors::OpenCheckpoint(files, path));
-  TrainerConfig& config = loaded.config;
-  StopAt(checkpoint, config.job);
+  OnlyEvaluate(checkpoint, loaded.config);
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
                           OpenData(loaded, files, [&](const std::string& line) {
                             display.Print(line);

@@ -54,6 +54,22 @@ void Describe(const TrainerConfig& config, actors::JobSpec& spec) {
                          "model.stem", "loss.kind",    "optimizer.kind"};
 }
 
+// Returns the number of the run's steps; of one that trains nothing, any for
+// which a schedule can be made.
+absl::StatusOr<std::int64_t> StepsOf(const LoadedConfig& loaded,
+                                     const data::DataSplits& splits) {
+  if (splits.train == nullptr) return std::int64_t{1} << 50;
+  const actors::JobSpec& job = loaded.config.job;
+  data::SamplerOptions of_samples;
+  of_samples.dataset_size = splits.train->size();
+  of_samples.global_batch_size = job.plan.global_batch_size;
+  of_samples.drop_last = job.drop_last;
+  const absl::StatusOr<data::Sampler> sampler =
+      data::Sampler::Create(of_samples);
+  if (!sampler.ok()) return AtKeys(loaded, sampler.status());
+  return job.epochs > 0 ? sampler->BatchesUntil(job.epochs) : job.steps;
+}
+
 }  // namespace
 
 absl::StatusOr<data::DataSplits> OpenData(const LoadedConfig& loaded,
@@ -71,20 +87,14 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
                                           base::FileSystem& files) {
   actors::JobSpec spec = loaded.config.job;
-  data::SamplerOptions of_samples;
-  of_samples.dataset_size = splits.train->size();
-  of_samples.global_batch_size = spec.plan.global_batch_size;
-  of_samples.drop_last = spec.drop_last;
-  const absl::StatusOr<data::Sampler> sampler =
-      data::Sampler::Create(of_samples);
-  if (!sampler.ok()) return AtKeys(loaded, sampler.status());
   LoadedConfig spanned = loaded;
-  SpanSchedule(
-      spec.epochs > 0 ? sampler->BatchesUntil(spec.epochs) : spec.steps,
-      spanned.config);
+  TROUPE_ASSIGN_OR_RETURN(const std::int64_t steps, StepsOf(loaded, splits));
+  SpanSchedule(steps, spanned.config);
   TROUPE_RETURN_IF_ERROR(CheckOptimizer(spanned));
   const TrainerConfig& config = spanned.config;
-  const data::SampleSpec& sample = splits.train->spec();
+  spec.train = splits.train;
+  spec.test = splits.test;
+  const data::SampleSpec& sample = actors::SamplesOf(spec)->spec();
   if (!data::KnownSampleSpec(config.data)) {
     TROUPE_RETURN_IF_ERROR(CheckSamples(loaded, sample));
   }
@@ -107,8 +117,6 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   spec.loss = LossOf(config.loss, sample.is_classification());
   spec.loss_reduction = ReductionOf(config.loss);
   spec.count_targets = TargetCounterOf(config.loss);
-  spec.train = splits.train;
-  spec.test = splits.test;
   spec.sample_weights = splits.weights;
   spec.data = data::DescribeData(config.data, splits);
   Describe(config, spec);

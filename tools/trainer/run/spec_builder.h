@@ -31,8 +31,8 @@ absl::StatusOr<data::DataSplits> OpenData(const LoadedConfig& loaded,
                                           base::FileSystem& files,
                                           const NoteFn& note);
 
-// Builds the spec. `files` must outlive the job. The spec has no trace; the
-// caller may set one.
+// Builds the spec; without splits.train, that of a job which only evaluates.
+// `files` must outlive the job. The spec has no trace; the caller may set one.
 //   kInvalidArgument: an epoch has no whole step, or the model does not take
 //                     the samples that the files have; names the place.
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
