@@ -97,9 +97,10 @@ absl::StatusOr<std::unique_ptr<nn::Module>> MakeModel(
 absl::StatusOr<std::vector<Cut>> BalanceCuts(const nn::ModelFactory& factory,
                                              const nn::TensorSpec& input,
                                              nn::Device device, int stages,
-                                             Balance balance) {
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> model,
-                          MakeModel(factory));
+                                             Balance balance, Places places) {
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<nn::Module> model,
+      BuildStage(factory, /*begins=*/{}, /*stage=*/0, places));
   TROUPE_ASSIGN_OR_RETURN(std::vector<Unit> units, UnitsOf(*model, stages));
   TROUPE_RETURN_IF_ERROR(Weigh(*model, input, device, balance, units));
   ModelCosts costs;
@@ -128,13 +129,13 @@ absl::StatusOr<std::vector<std::string>> CutPlaces(
 absl::StatusOr<StepCosts> EstimateCosts(const nn::ModelFactory& factory,
                                         absl::Span<const std::string> begins,
                                         const nn::TensorSpec& input,
-                                        nn::Device device) {
+                                        nn::Device device, Places places) {
   StepCosts costs;
   std::vector<nn::TensorSpec> between = {input};
   nn::StashedTensors stashed;
   for (int stage = 0; stage <= static_cast<int>(begins.size()); ++stage) {
     TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> module,
-                            BuildStage(factory, begins, stage));
+                            BuildStage(factory, begins, stage, places));
     TROUPE_ASSIGN_OR_RETURN(
         const double kept,
         nn::KeptActivationBytes(*module, between, stashed, device));

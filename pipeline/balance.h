@@ -25,11 +25,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "nn/autograd/sharding.h"
 #include "nn/modules/module.h"
 #include "pipeline/partition.h"
 #include "pipeline/schedules/step_simulation.h"
 
 namespace troupe::pipeline {
+
+using Places = absl::Span<const nn::AxisPlace>;
 
 // Quantity that is balanced over stages.
 enum class Balance {
@@ -38,13 +41,14 @@ enum class Balance {
   kLayers,      // number of places where the model could be cut
 };
 
-// `input`: shape and dtype of a micro-batch.
+// `input`: shape and dtype of a micro-batch. `places`: those of BuildStage().
 //   kInvalidArgument: the model has fewer places than stages; says how many.
 //   Errors of a shape-only forward.
 absl::StatusOr<std::vector<Cut>> BalanceCuts(const nn::ModelFactory& factory,
                                              const nn::TensorSpec& input,
                                              nn::Device device, int stages,
-                                             Balance balance);
+                                             Balance balance,
+                                             Places places = {});
 
 // Returns the paths of all modules before which the model can be cut, in order;
 // the first one begins the model.
@@ -59,7 +63,7 @@ absl::StatusOr<std::vector<std::string>> CutPlaces(
 absl::StatusOr<StepCosts> EstimateCosts(const nn::ModelFactory& factory,
                                         absl::Span<const std::string> begins,
                                         const nn::TensorSpec& input,
-                                        nn::Device device);
+                                        nn::Device device, Places places = {});
 
 }  // namespace troupe::pipeline
 

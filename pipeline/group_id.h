@@ -1,6 +1,6 @@
 // Identifies the ranks that take part in a collective: those along the axes dp
-// and pp, those along one axis of the mesh, or those whose stages share
-// parameters.
+// and pp, or tp, dp and pp, those along one axis of the mesh, or those whose
+// stages share parameters.
 //
 //   GroupId group = GroupOf(action);   // GroupId::kDp for an AR
 //   mesh.Group(rank, GroupId::kDpPp);  // all, if no other axis is above 1
@@ -28,9 +28,12 @@ inline constexpr int kPpAxis = 2;
 // kDpPp has the ranks with the same coordinates along all axes but dp and pp:
 // together they hold each sample of a batch, and each parameter of a replica,
 // once. A sum over them counts no copy that ranks along another axis have.
+// kTpDpPp has those along tp too: together they hold each element of a
+// parameter that is split along tp. It is kDpPp if a plan splits none.
 // Those from kTied downwards are ties: TiedGroup(0) is kTied.
 enum class GroupId : std::int16_t {
-  kTied = -2,
+  kTied = -3,
+  kTpDpPp = -2,
   kDpPp = -1,
   kTp = kTpAxis,
   kDp = kDpAxis,
@@ -38,15 +41,19 @@ enum class GroupId : std::int16_t {
 };
 
 constexpr GroupId GroupAlong(int axis) { return static_cast<GroupId>(axis); }
-// Returns the axis of a group; below 0 for kDpPp and for ties.
+// Returns the axis of a group; below 0 for kDpPp, kTpDpPp and ties.
 constexpr int AxisOf(GroupId group) { return static_cast<int>(group); }
 
 // Limit on the ties of a plan.
 inline constexpr int kTiesMax = 1 << 10;
-constexpr GroupId TiedGroup(int tie) { return static_cast<GroupId>(-2 - tie); }
+constexpr GroupId TiedGroup(int tie) {
+  return static_cast<GroupId>(static_cast<int>(GroupId::kTied) - tie);
+}
 constexpr bool IsTied(GroupId group) { return group <= GroupId::kTied; }
 // Returns the number of the tie. `group` must be IsTied().
-constexpr int TieOf(GroupId group) { return -2 - static_cast<int>(group); }
+constexpr int TieOf(GroupId group) {
+  return static_cast<int>(GroupId::kTied) - static_cast<int>(group);
+}
 
 }  // namespace troupe::pipeline
 

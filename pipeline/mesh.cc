@@ -51,7 +51,9 @@ std::string NamesOf(const std::vector<Axis>& axes) {
 
 }  // namespace
 
-Mesh::Mesh(int dp, int pp) : Mesh({{"dp", dp}, {"pp", pp}}) {}
+Mesh::Mesh(int dp, int pp, int tp)
+    : Mesh(tp == 1 ? std::vector<Axis>{{"dp", dp}, {"pp", pp}}
+                   : std::vector<Axis>{{"tp", tp}, {"dp", dp}, {"pp", pp}}) {}
 
 Mesh::Mesh(std::vector<Axis> axes)
     : axes_(std::move(axes)), strides_(std::size(kFixedAxes)) {
@@ -160,20 +162,25 @@ std::vector<int> Mesh::Group(int rank, absl::string_view axis) const {
 }
 
 std::vector<int> Mesh::Group(int rank, GroupId group) const {
-  if (group != GroupId::kDpPp) return Group(rank, AxisOf(group));
-  const int first = AtFirstOfDpPp(rank);
+  if (group != GroupId::kDpPp && group != GroupId::kTpDpPp) {
+    return Group(rank, AxisOf(group));
+  }
+  const int first = AtFirstOf(rank, group);
   std::vector<int> ranks;
   for (int other = 0; other < size(); ++other) {
-    if (AtFirstOfDpPp(other) == first) ranks.push_back(other);
+    if (AtFirstOf(other, group) == first) ranks.push_back(other);
   }
   return ranks;
 }
 
-int Mesh::AtFirstOfDpPp(int rank) const {
-  return RankWith(RankWith(rank, kDpAxis, 0), kPpAxis, 0);
+int Mesh::AtFirstOf(int rank, GroupId group) const {
+  const int first = RankWith(RankWith(rank, kDpAxis, 0), kPpAxis, 0);
+  return group == GroupId::kTpDpPp ? RankWith(first, kTpAxis, 0) : first;
 }
 
-bool Mesh::IsFirstCopy(int rank) const { return AtFirstOfDpPp(rank) == 0; }
+bool Mesh::IsFirstCopy(int rank) const {
+  return AtFirstOf(rank, GroupId::kDpPp) == 0;
+}
 
 std::string Mesh::ToString() const {
   std::vector<std::string> words;

@@ -65,8 +65,9 @@ class Mesh {
     int tp = 0;
   };
 
-  // Makes a mesh of the axes dp and pp. Sizes are not checked: see Check.
-  explicit Mesh(int dp = 1, int pp = 1);
+  // Makes a mesh of the axes dp and pp, behind tp if that is not 1. Sizes are
+  // not checked: see Check.
+  explicit Mesh(int dp = 1, int pp = 1, int tp = 1);
 
   // Makes a mesh of `axes`, fastest first.
   //   kInvalidArgument: a name that is empty, too long, there twice, or not of
@@ -115,7 +116,8 @@ class Mesh {
   std::vector<int> Group(int rank, int axis) const;
   std::vector<int> Group(int rank, absl::string_view axis) const;
   // Returns the ranks of a collective: for kDpPp those that differ from `rank`
-  // along dp and pp alone, ascending; else those along its axis.
+  // along dp and pp alone, for kTpDpPp those that differ along tp too,
+  // ascending; else those along its axis.
   std::vector<int> Group(int rank, GroupId group) const;
   std::vector<int> DpGroup(int rank) const { return Group(rank, kDpAxis); }
 
@@ -147,8 +149,9 @@ class Mesh {
 
   explicit Mesh(std::vector<Axis> axes);
 
-  // Returns the rank with the coordinates of `rank`, except 0 along dp and pp.
-  int AtFirstOfDpPp(int rank) const;
+  // Returns the rank with the coordinates of `rank`, except 0 along the axes of
+  // kDpPp or kTpDpPp.
+  int AtFirstOf(int rank, GroupId group) const;
 
   std::vector<Axis> axes_;
   std::vector<Stride> strides_;  // indexed by axis number

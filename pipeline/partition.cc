@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/type_name.h"
+#include "nn/modules/localise.h"
 #include "nn/modules/sequential.h"
 
 namespace troupe::pipeline {
@@ -170,17 +171,25 @@ absl::StatusOr<std::vector<std::string>> ResolveCuts(
   return begins;
 }
 
+std::vector<nn::AxisPlace> PlacesOf(const Mesh& mesh, int rank) {
+  if (mesh.tp() == 1) return {};
+  return {{"tp", mesh.CoordOf(rank, kTpAxis), mesh.tp()}};
+}
+
 absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
     const nn::ModelFactory& factory, absl::Span<const std::string> begins,
-    int stage) {
+    int stage, absl::Span<const nn::AxisPlace> places) {
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Module> model,
                           MakeModel(factory));
+  if (!places.empty()) {
+    TROUPE_RETURN_IF_ERROR(nn::LocaliseModel(*model, places));
+  }
   if (begins.empty()) return model;
   const std::vector<Cut> cuts(begins.begin(), begins.end());
-  TROUPE_ASSIGN_OR_RETURN(const std::vector<Place> places,
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<Place> found,
                           FindAll(*model, cuts));
   std::vector<nn::Sequential::Path> paths;
-  for (const Place& place : places) paths.push_back(place.numbers);
+  for (const Place& place : found) paths.push_back(place.numbers);
   KeepSharedNames(*model);
   std::unique_ptr<nn::Sequential> whole(
       static_cast<nn::Sequential*>(model.release()));

@@ -10,6 +10,9 @@
 // alone; without cuts the model may be any Module. Parameters keep their names.
 // If modules of several stages share a parameter (Module::TieParameter), each
 // stage has a copy under the name in the whole model (pipeline/ties.h).
+//
+// Ranks along tp have pieces of the layers that declare a cut
+// (nn/autograd/sharding.h). Shapes of stages are the same for all of them.
 
 #ifndef PIPELINE_PARTITION_H_
 #define PIPELINE_PARTITION_H_
@@ -22,7 +25,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "nn/autograd/sharding.h"
 #include "nn/modules/module.h"
+#include "pipeline/mesh.h"
 
 namespace troupe::pipeline {
 
@@ -49,11 +54,16 @@ struct Cut {
 absl::StatusOr<std::vector<std::string>> ResolveCuts(
     const nn::ModelFactory& factory, absl::Span<const Cut> cuts);
 
+// Returns the place of a rank along tp; none if tp is 1.
+std::vector<nn::AxisPlace> PlacesOf(const Mesh& mesh, int rank);
+
 // Makes the model and keeps stage `stage` of `begins.size() + 1`. `begins`: the
-// result of ResolveCuts() for this model. Errors: those of ResolveCuts().
+// result of ResolveCuts() for this model. `places`: of the rank, whose pieces
+// it has; empty: whole layers. Errors: those of ResolveCuts(), and of
+// nn::LocaliseModel().
 absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
     const nn::ModelFactory& factory, absl::Span<const std::string> begins,
-    int stage);
+    int stage, absl::Span<const nn::AxisPlace> places = {});
 
 }  // namespace troupe::pipeline
 

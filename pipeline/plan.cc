@@ -207,8 +207,9 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   // Only replicas of a whole model reduce inline: a strand that waits for the
   // loss of a later stage could not send that stage its activations.
   rank.reduce_inline = plan.stages.size() == 1 && bytes <= options.inline_bytes;
-  // Owners have findings in their own slices.
-  reductions.reduce_findings = options.mesh.pp() > 1 || plan.owners() > 1;
+  // Owners have findings in their own slices, ranks along tp in their pieces.
+  reductions.reduce_findings =
+      options.mesh.pp() > 1 || plan.owners() > 1 || plan.SplitsParameters();
   reductions.gather_values = plan.owners() > 1;
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
                             options.mesh.dp() > 1 && !plan.reduction_dtype &&
@@ -280,14 +281,25 @@ bool HasOwnBuffers(nn::Module& module) {
       [](const nn::Buffer* buffer) { return buffer->same_along != "dp"; });
 }
 
-// Runs one stage on shapes and replaces `between` by its outputs. Appends to
-// `trained` whether each parameter is trained.
-absl::Status PlanStage(const nn::ModelFactory& factory,
-                       absl::Span<const std::string> cuts, int stage,
-                       nn::Device device, Between& between, StagePlan& plan,
+// Adds the parameter to `plan`.
+void AddParameter(const nn::Parameter& parameter, StagePlan& plan) {
+  plan.parameters.push_back(parameter.name);
+  plan.parameter_elems.push_back(parameter.shape.numel());
+  plan.parameter_dtypes.push_back(parameter.dtype);
+  if (!parameter.sharding.is_split()) return;
+  plan.split_elems.resize(plan.parameters.size());
+  plan.split_elems.back() = parameter.global_shape.numel();
+}
+
+// Runs stage `stage` of `whole` on shapes and replaces `between` by its
+// outputs. Appends to `trained` whether each parameter is trained.
+absl::Status PlanStage(const nn::ModelFactory& factory, const Plan& whole,
+                       int stage, Between& between, StagePlan& plan,
                        std::vector<bool>& trained) {
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> module,
-                          BuildStage(factory, cuts, stage));
+  const nn::Device device = whole.device;
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<nn::Module> module,
+      BuildStage(factory, whole.cuts, stage, PlacesOf(whole.mesh, /*rank=*/0)));
   PlanInputs(between, plan);
   nn::ShapeRecord record;
   TROUPE_ASSIGN_OR_RETURN(
@@ -312,13 +324,22 @@ absl::Status PlanStage(const nn::ModelFactory& factory,
   plan.shares_buffers = HasOwnBuffers(*module);
   const StageParameters parameters(*module, record);
   for (std::size_t i = 0; i < parameters.all.size(); ++i) {
-    const nn::Parameter* const parameter = parameters.all[i];
-    plan.parameters.push_back(parameter->name);
-    plan.parameter_elems.push_back(parameter->shape.numel());
-    plan.parameter_dtypes.push_back(parameter->dtype);
+    AddParameter(*parameters.all[i], plan);
     trained.push_back(parameters.IsTrained(i));
   }
+  if (!plan.split_elems.empty()) {
+    plan.split_elems.resize(plan.parameters.size());
+  }
   return absl::OkStatus();
+}
+
+// Checks that the ranks along tp can have equal pieces of the model.
+absl::Status CheckPieces(const Mesh& mesh, const nn::ModelFactory& factory) {
+  if (mesh.tp() == 1) return absl::OkStatus();
+  const absl::Status status = BuildStage(factory, /*begins=*/{}, /*stage=*/0,
+                                         PlacesOf(mesh, /*rank=*/0))
+                                  .status();
+  return base::WithFields(status, {AxisFieldName("tp")});
 }
 
 // Checks that the model returns one tensor, and that no stashed one is left.
@@ -378,6 +399,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
     return base::WithFields<&PlanOptions::cuts>(cuts.status());
   }
   plan.cuts = *std::move(cuts);
+  TROUPE_RETURN_IF_ERROR(CheckPieces(options.mesh, factory));
   std::vector<std::int64_t> dims = {plan.micro_batch_size};
   dims.insert(dims.end(), input.dims().begin(), input.dims().end());
   Between between;
@@ -387,7 +409,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
   for (const StagePlace& place : PlacementOf(options)) {
     const int stage = static_cast<int>(plan.stages.size());
     plan.stages.emplace_back().place = place;
-    TROUPE_RETURN_IF_ERROR(PlanStage(factory, plan.cuts, stage, device, between,
+    TROUPE_RETURN_IF_ERROR(PlanStage(factory, plan, stage, between,
                                      plan.stages.back(),
                                      trained.emplace_back()));
     plan.stages.back().shares_buffers &= plan.mesh.dp() > 1;

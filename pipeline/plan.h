@@ -98,8 +98,25 @@ struct SkipPlan {
   nn::TensorSpec spec;  // shape and dtype for a micro-batch
 };
 
+// The parameters of a stage, as lists with an element for each.
+struct ParameterLists {
+  // Names in order of first use in the forward; then those that it never uses.
+  std::vector<std::string> parameters;
+  std::vector<std::int64_t> parameter_elems;
+  std::vector<nn::DType> parameter_dtypes;
+  // Number of elements of each whole parameter, of which ranks along tp have
+  // equal pieces of `parameter_elems`; 0: each rank has all of it. Empty: no
+  // parameter is split.
+  std::vector<std::int64_t> split_elems;
+
+  // Returns whether ranks along tp have pieces of parameter `i`.
+  bool IsSplit(int i) const {
+    return i < static_cast<int>(split_elems.size()) && split_elems[i] > 0;
+  }
+};
+
 // One stage: a part of the model, and its place.
-struct StagePlan {
+struct StagePlan : ParameterLists {
   StagePlace place;  // coordinate along pp, and chunk of the ranks there
   // Shapes for a micro-batch; the last one of a step may have fewer samples.
   nn::Shape input;
@@ -119,16 +136,16 @@ struct StagePlan {
   // Whether all replicas take the buffers of the first one before an evaluation
   // and a checkpoint: there are several, whose buffers differ.
   bool shares_buffers = false;
-  // Names in order of first use in the forward; then those that it never uses.
-  std::vector<std::string> parameters;
-  std::vector<std::int64_t> parameter_elems;
-  std::vector<nn::DType> parameter_dtypes;
   // Indices into `parameters`, bucket by bucket, each of one dtype. `frozen`
   // has those that are not trained: frozen, or used by no forward. A parameter
   // that other stages list too is a copy, and lies in the last buckets
   // (pipeline/ties.h).
   std::vector<std::vector<int>> buckets;
   std::vector<int> frozen;
+
+  // Returns whether a bucket has pieces of parameters. It then has no other
+  // ones.
+  bool IsSplitBucket(int bucket) const { return IsSplit(buckets[bucket][0]); }
 
   std::vector<nn::TensorSpec> inputs() const;
   // Number of tensors that the stage before sends for a micro-batch, and their
@@ -180,6 +197,11 @@ struct Plan : PlanChoices {
   const RankPlan& RankPlanOf(int rank) const {
     return ranks[mesh.CoordOf(rank, kPpAxis)];
   }
+  // Returns whether ranks along tp have pieces of parameters.
+  bool SplitsParameters() const;
+  // Returns whether pieces of the rank are gathered for a checkpoint: those of
+  // the first copy of its stage.
+  bool GathersPieces(int rank) const;
   // Returns whether replicas of the rank take buffers from its group
   // (StagePlan::shares_buffers).
   bool SharesBuffers(int rank) const;
@@ -187,8 +209,8 @@ struct Plan : PlanChoices {
   // Returns the number of rounds in which each bucket is reduced: several under
   // a hook alone. Ranks whose stages have no parameters reduce nothing.
   int rounds() const;
-  // Returns the number of elements in the model's parameters; a parameter that
-  // several stages share counts once.
+  // Returns the number of elements in the model's parameters; one that several
+  // stages share counts once, one that ranks along tp share as a whole.
   std::int64_t parameter_elems() const;
   // Returns the number of samples in the last micro-batch of the largest share
   // of a step, which are those that the others leave.

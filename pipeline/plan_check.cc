@@ -46,6 +46,36 @@ absl::Status CheckBatches(const Plan& plan) {
   return absl::OkStatus();
 }
 
+// Checks that pieces of parameters are in other buckets than whole ones.
+absl::Status CheckSplits(const std::string& field, const StagePlan& stage,
+                         int tp) {
+  const std::size_t count = stage.split_elems.size();
+  if (count > 0 && (tp == 1 || count != stage.parameters.size())) {
+    return Bad(absl::StrCat(field, ".parameters"),
+               "have split_elems, but tp is 1, or not all; make the plan anew");
+  }
+  for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
+    for (const int i : stage.buckets[k]) {
+      if (stage.IsSplit(i) == stage.IsSplitBucket(static_cast<int>(k))) {
+        continue;
+      }
+      return Bad(
+          absl::StrCat(field, ".buckets[", k, "]"),
+          "has pieces of parameters, and whole ones; make the plan anew");
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t elems = stage.split_elems[i];
+    const std::int64_t own = stage.parameter_elems[i];
+    // Pieces are equal, and the last one may be padded.
+    if (elems == 0 || (own <= elems && elems - own <= (tp - 1) * own)) continue;
+    return Bad(
+        absl::StrCat(field, ".parameters[", i, "]"),
+        "has other elements than pieces for all of tp; make the plan anew");
+  }
+  return absl::OkStatus();
+}
+
 // Checks that each parameter is in one bucket, or frozen.
 absl::Status CheckBuckets(const std::string& field, const StagePlan& stage) {
   std::vector<char> seen(stage.parameters.size());
@@ -188,7 +218,8 @@ absl::Status CheckStage(const Plan& plan, std::size_t number) {
       return Bad(name, "has the name of another one");
     }
   }
-  return CheckBuckets(field, stage);
+  TROUPE_RETURN_IF_ERROR(CheckBuckets(field, stage));
+  return CheckSplits(field, stage, plan.mesh.tp());
 }
 
 // The chunks of a table pass on what their neighbours expect.

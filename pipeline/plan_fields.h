@@ -80,6 +80,7 @@ struct ParameterEntry {
   std::string name;
   std::int64_t elems = 0;
   nn::DType dtype = nn::DType::kF32;
+  std::int64_t split_elems = 0;  // StagePlan::split_elems
 };
 
 // The parameters of `stage`, which holds them as three lists: a list of
@@ -112,6 +113,7 @@ void VisitFields(Visitor&& visit, T& parameter) {
   visit(Named("name"), parameter.name);
   visit(Named("elems"), parameter.elems);
   visit(Named("dtype"), parameter.dtype);
+  visit(Flag("split_elems"), parameter.split_elems);
 }
 
 template <class Visitor, class T, If<T, nn::TensorSpec> = 0>

@@ -1,40 +1,50 @@
 #include "pipeline/plan_groups.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "pipeline/mesh.h"
+#include "pipeline/table/action_rules.h"
 #include "pipeline/ties.h"
 
 namespace troupe::pipeline {
 namespace {
 
-// Returns " at tp=1 ep=0": the coordinates of `rank` along the axes besides dp
-// and pp that have more than one rank; "" if there are none.
-std::string PlaceOfCopy(const Mesh& mesh, int rank) {
+// Returns " at tp=1 ep=0": the coordinates of `rank` along the axes besides
+// `along` that have more than one rank; "" if there are none.
+std::string PlaceBeside(const Mesh& mesh, int rank,
+                        std::initializer_list<int> along) {
   std::string text;
   for (const Axis& axis : mesh.axes()) {
     const int number = mesh.AxisNumber(axis.name);
-    if (axis.size == 1 || number == kDpAxis || number == kPpAxis) continue;
+    const bool varies =
+        std::find(along.begin(), along.end(), number) != along.end();
+    if (axis.size == 1 || varies) continue;
     absl::StrAppend(&text, text.empty() ? " at " : " ", axis.name, "=",
                     mesh.CoordOf(rank, number));
   }
   return text;
 }
 
-// Adds the groups of losses and norms: one for each copy of the job that the
-// axes besides dp and pp make.
-void AddDpPp(const Plan& plan, std::vector<PlanGroup>& groups) {
+// Adds the groups of losses or norms, kDpPp or kTpDpPp: one for each copy of
+// the job that the other axes make.
+void AddSums(const Plan& plan, GroupId id, std::vector<PlanGroup>& groups) {
   const Mesh& mesh = plan.mesh;
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (mesh.CoordOf(rank, kDpAxis) != 0) continue;
-    if (mesh.CoordOf(rank, kPpAxis) != 0) continue;
     PlanGroup group;
-    group.id = GroupId::kDpPp;
-    group.name = absl::StrCat("all ranks", PlaceOfCopy(mesh, rank));
-    group.ranks = mesh.Group(rank, GroupId::kDpPp);
+    group.id = id;
+    group.ranks = mesh.Group(rank, id);
+    if (group.ranks[0] != rank) continue;
+    group.name =
+        id == GroupId::kTpDpPp
+            ? absl::StrCat("all ranks and pieces",
+                           PlaceBeside(mesh, rank, {kTpAxis, kDpAxis, kPpAxis}))
+            : absl::StrCat("all ranks",
+                           PlaceBeside(mesh, rank, {kDpAxis, kPpAxis}));
     groups.push_back(group);
   }
 }
@@ -49,7 +59,8 @@ void AddReplicas(const Plan& plan, std::vector<PlanGroup>& groups) {
             : absl::StrCat(" of stage ", mesh.CoordOf(rank, kPpAxis));
     PlanGroup group;
     group.id = GroupId::kDp;
-    group.name = absl::StrCat("replicas", stage, PlaceOfCopy(mesh, rank));
+    group.name = absl::StrCat("replicas", stage,
+                              PlaceBeside(mesh, rank, {kDpAxis, kPpAxis}));
     group.ranks = mesh.DpGroup(rank);
     groups.push_back(group);
   }
@@ -63,6 +74,8 @@ void AddLayers(const Plan& plan, std::vector<PlanGroup>& groups) {
     axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
     shares_buffers |= stage.shares_buffers;
   }
+  // Pieces are gathered for checkpoints, whether layers communicate or not.
+  if (plan.SplitsParameters()) axes.insert("tp");
   const std::string dp = "dp";
   const bool between_steps = shares_buffers || plan.owners() > 1;
   const bool for_layers = !(between_steps && axes.insert(dp).second);
@@ -71,11 +84,14 @@ void AddLayers(const Plan& plan, std::vector<PlanGroup>& groups) {
     PlanGroup group;
     group.id = GroupAlong(mesh.AxisNumber(axis));
     group.layer_axis = axis;
-    group.name = axis != dp || for_layers ? absl::StrCat("layers along ", axis)
-                 : plan.owners() > 1      ? "states of replicas"
-                                          : "buffers of replicas";
+    const std::string name = axis != dp || for_layers
+                                 ? absl::StrCat("layers along ", axis)
+                             : plan.owners() > 1 ? "states of replicas"
+                                                 : "buffers of replicas";
+    const int number = mesh.AxisNumber(axis);
     for (int rank = 0; rank < mesh.size(); ++rank) {
-      if (mesh.CoordOf(rank, axis) != 0) continue;
+      if (mesh.CoordOf(rank, number) != 0) continue;
+      group.name = absl::StrCat(name, PlaceBeside(mesh, rank, {number}));
       group.ranks = mesh.Group(rank, axis);
       groups.push_back(group);
     }
@@ -110,11 +126,18 @@ std::string PlanGroup::ToString() const {
 
 std::vector<PlanGroup> GroupsOf(const Plan& plan) {
   std::vector<PlanGroup> groups;
-  AddDpPp(plan, groups);
+  AddSums(plan, GroupId::kDpPp, groups);
+  if (plan.SplitsParameters()) AddSums(plan, GroupId::kTpDpPp, groups);
   AddReplicas(plan, groups);
   AddLayers(plan, groups);
   AddTies(plan, groups);
   return groups;
+}
+
+GroupId GroupIn(const Plan& plan, const Action& action) {
+  const GroupId group = GroupOf(action);
+  return group == GroupId::kTpDpPp && !plan.SplitsParameters() ? GroupId::kDpPp
+                                                               : group;
 }
 
 }  // namespace troupe::pipeline

@@ -23,6 +23,7 @@
 
 #include "pipeline/group_id.h"
 #include "pipeline/plan.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 
@@ -30,9 +31,9 @@ struct PlanGroup {
   GroupId id = GroupId::kDpPp;
   // Axis along which layers communicate in it (StagePlan::layer_axes), or
   // replicas share buffers (StagePlan::shares_buffers) or optimizer states
-  // (PlanChoices::owners()) between steps. Empty: it belongs to
-  // the collectives of tables, whose rows name `id`
-  // (pipeline/table/action_rules.h).
+  // (PlanChoices::owners()), or ranks along tp pieces (StagePlan::split_elems),
+  // between steps. Empty: it belongs to the collectives of tables, whose rows
+  // name `id` (pipeline/table/action_rules.h).
   std::string layer_axis;
   std::string name;        // name in errors
   std::vector<int> ranks;  // ranks of the job, by rank of the group
@@ -43,11 +44,17 @@ struct PlanGroup {
 };
 
 // Returns the groups of losses and norms: one of all ranks, or one at each
-// place along the axes besides dp and pp; one for the replicas of each stage at
-// each of these places; those of layers, along each axis that they use and that
-// has more than one rank, and along dp if replicas share buffers; and one for
-// each tie between ranks, in each replica.
+// place along the axes besides dp and pp; if parameters are split along tp, one
+// of norms at each place along the axes besides tp, dp and pp; one for the
+// replicas of each stage at each place besides dp and pp; those of layers,
+// along each axis that they use and that has more than one rank, and along dp
+// if replicas share buffers; and one for each tie between ranks, in each
+// replica.
 std::vector<PlanGroup> GroupsOf(const Plan& plan);
+
+// Returns the group of a collective in the tables of `plan`: GroupOf(action),
+// or kDpPp for kTpDpPp if the plan splits no parameter.
+GroupId GroupIn(const Plan& plan, const Action& action);
 
 }  // namespace troupe::pipeline
 

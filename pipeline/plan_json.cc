@@ -24,7 +24,7 @@ class Writer {
     if constexpr (std::is_same_v<T, std::string>) {
       if (field.is_flag && value.empty()) return;
     }
-    if constexpr (std::is_same_v<T, int>) {
+    if constexpr (std::is_same_v<T, int> || std::is_same_v<T, std::int64_t>) {
       if (field.is_flag && value == 0) return;
     }
     json_[field.name] = JsonOf(value);
@@ -65,9 +65,10 @@ class Writer {
     const StagePlan& stage = value.stage;
     OrderedJson list = OrderedJson::array();
     for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
-      list.push_back(
-          JsonOf(ParameterEntry{stage.parameters[i], stage.parameter_elems[i],
-                                stage.parameter_dtypes[i]}));
+      list.push_back(JsonOf(ParameterEntry{
+          stage.parameters[i], stage.parameter_elems[i],
+          stage.parameter_dtypes[i],
+          stage.IsSplit(static_cast<int>(i)) ? stage.split_elems[i] : 0}));
     }
     return list;
   }

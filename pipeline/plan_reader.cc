@@ -202,6 +202,10 @@ class Reader {
       value.stage.parameters.push_back(std::move(entry.name));
       value.stage.parameter_elems.push_back(entry.elems);
       value.stage.parameter_dtypes.push_back(entry.dtype);
+      if (entry.split_elems == 0) continue;
+      value.stage.split_elems.resize(entries.size());
+      value.stage.split_elems[value.stage.parameters.size() - 1] =
+          entry.split_elems;
     }
     return absl::OkStatus();
   }

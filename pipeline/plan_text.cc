@@ -70,8 +70,9 @@ std::string StageText(const Plan& plan, const std::vector<Tie>& ties,
   for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
     absl::StrAppend(
         &text, "  bucket ", k,
-        TieText(ties, static_cast<int>(number), static_cast<int>(k)), ": ",
-        Describe(stage, stage.buckets[k]), "\n");
+        TieText(ties, static_cast<int>(number), static_cast<int>(k)),
+        stage.IsSplitBucket(static_cast<int>(k)) ? " (split along tp)" : "",
+        ": ", Describe(stage, stage.buckets[k]), "\n");
   }
   if (!stage.frozen.empty()) {
     absl::StrAppend(&text, "  frozen: ", Describe(stage, stage.frozen), "\n");
@@ -138,10 +139,23 @@ std::int64_t Plan::parameter_elems() const {
   for (const StagePlan& stage : stages) {
     for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
       if (!seen.insert(stage.parameters[i]).second) continue;
-      sum += stage.parameter_elems[i];
+      sum += stage.IsSplit(static_cast<int>(i)) ? stage.split_elems[i]
+                                                : stage.parameter_elems[i];
     }
   }
   return sum;
+}
+
+bool Plan::SplitsParameters() const {
+  return std::any_of(stages.begin(), stages.end(), [](const StagePlan& stage) {
+    return std::any_of(stage.split_elems.begin(), stage.split_elems.end(),
+                       [](std::int64_t elems) { return elems > 0; });
+  });
+}
+
+bool Plan::GathersPieces(int rank) const {
+  return SplitsParameters() &&
+         mesh.RankWith(mesh.RankWith(rank, kTpAxis, 0), kPpAxis, 0) == 0;
 }
 
 std::string Plan::ToString() const {

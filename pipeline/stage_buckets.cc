@@ -14,20 +14,25 @@
 namespace troupe::pipeline {
 namespace {
 
-// Parameters with gradients, by dtype: a bucket has one.
+// Parameters with gradients, by dtype, and whether they are split: a bucket has
+// one kind.
 struct Trained {
   struct OfOneType {
     nn::DType dtype;
+    bool split;
     std::vector<int> numbers;
     std::vector<std::int64_t> bytes;
   };
   std::vector<OfOneType> types;  // ordered by first use
 
-  void Add(int number, nn::DType dtype, std::int64_t grad_bytes) {
-    auto type = std::find_if(types.begin(), types.end(),
-                             [&](const auto& t) { return t.dtype == dtype; });
+  void Add(const StagePlan& stage, int number, std::int64_t grad_bytes) {
+    const nn::DType dtype = stage.parameter_dtypes[number];
+    const bool split = stage.IsSplit(number);
+    auto type = std::find_if(types.begin(), types.end(), [&](const auto& t) {
+      return t.dtype == dtype && t.split == split;
+    });
     if (type == types.end()) {
-      types.push_back({dtype, {}, {}});
+      types.push_back({dtype, split, {}, {}});
       type = types.end() - 1;
     }
     type->numbers.push_back(number);
@@ -111,8 +116,7 @@ class Filler {
         stage.frozen.push_back(i);
       } else if (holders_[stage.parameters[i]].size() == 1) {
         const bool late = options_.delayed.count(stage.parameters[i]) > 0;
-        (late ? delayed : own)
-            .Add(i, stage.parameter_dtypes[i], GradBytes(stage, i));
+        (late ? delayed : own).Add(stage, i, GradBytes(stage, i));
       }
     }
     stage.buckets = own.Buckets(limits_);
@@ -134,7 +138,7 @@ class Filler {
         if (holders.size() == 1 || !is_first || !trained_[s][i]) continue;
         std::vector<int> members;
         for (const auto& holder : holders) members.push_back(holder.first);
-        sets[members].Add(i, stage.parameter_dtypes[i], GradBytes(stage, i));
+        sets[members].Add(stage, i, GradBytes(stage, i));
       }
     }
     for (const auto& [members, shared] : sets) {

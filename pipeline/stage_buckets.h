@@ -4,7 +4,9 @@
 //   // trained[stage][i]: its forward uses parameter i, which is not frozen.
 //   FillBuckets({options.buckets, options.grad_dtype}, trained, plan.stages);
 //
-// A bucket has one dtype. Buckets are ordered by when their last gradient is
+// A bucket has one dtype, and pieces of parameters that are split along tp, or
+// whole ones: ranks along tp have different gradients of pieces, and the same
+// ones of the others. Buckets are ordered by when their last gradient is
 // complete; then come those of delayed parameters, one for each dtype, and last
 // those of the stage's ties (pipeline/ties.h).
 

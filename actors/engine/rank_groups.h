@@ -15,7 +15,6 @@
 #ifndef ACTORS_ENGINE_RANK_GROUPS_H_
 #define ACTORS_ENGINE_RANK_GROUPS_H_
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -47,13 +46,12 @@ class RankGroups {
   const std::vector<RankGroup>& of_layers() const { return of_layers_; }
 
   // Returns the group of a collective of the table. The rank must be in it.
+  // Where no parameter is split along tp, kTpDpPp is the group kDpPp.
   comm::Communicator& Of(pipeline::GroupId id) const { return *HandleOf(id); }
   const std::shared_ptr<comm::Communicator>& HandleOf(
       pipeline::GroupId id) const {
-    const auto found = std::find_if(
-        of_table_.begin(), of_table_.end(),
-        [id](const RankGroup& group) { return group.plan.id == id; });
-    TROUPE_CHECK(found != of_table_.end(),
+    const RankGroup* const found = Find(id);
+    TROUPE_CHECK(found != nullptr,
                  "a rank is in the groups that its table names");
     return found->comm;
   }
@@ -61,10 +59,8 @@ class RankGroups {
   // Returns the number of ranks in a group of the table: 1 if the rank has no
   // such group.
   int SizeOf(pipeline::GroupId id) const {
-    for (const RankGroup& group : of_table_) {
-      if (group.plan.id == id) return group.comm->size();
-    }
-    return 1;
+    const RankGroup* const found = Find(id);
+    return found == nullptr ? 1 : found->comm->size();
   }
 
   // Calls `visit` with each group of the table's collectives.
@@ -81,6 +77,14 @@ class RankGroups {
   }
 
  private:
+  const RankGroup* Find(pipeline::GroupId id) const {
+    for (const RankGroup& group : of_table_) {
+      if (group.plan.id == id) return &group;
+    }
+    return id == pipeline::GroupId::kTpDpPp ? Find(pipeline::GroupId::kDpPp)
+                                            : nullptr;
+  }
+
   std::vector<RankGroup> of_table_, of_layers_;
 };
 

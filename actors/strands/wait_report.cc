@@ -29,7 +29,7 @@ std::vector<std::string> PartsOf(const RankContext& context, GroupId group) {
   std::vector<std::string> parts;
   for (const pipeline::Action& action : table.actions) {
     if (!pipeline::IsCollective(action.kind) ||
-        pipeline::GroupOf(action) != group) {
+        pipeline::GroupIn(*context.plan, action) != group) {
       continue;
     }
     parts.push_back(pipeline::PartOf(action, chunks));
@@ -50,7 +50,8 @@ std::string DoingAt(const StepPosition::Place& place) {
     case StepKind::kShareBuffers:
       return absl::StrCat("sharing buffers after step ", place.step);
     case StepKind::kGatherStates:
-      return absl::StrCat("gathering optimizer states after step ", place.step);
+      return absl::StrCat("gathering a checkpoint's tensors after step ",
+                          place.step);
     case StepKind::kEvaluate:
     case StepKind::kPredict:
       break;

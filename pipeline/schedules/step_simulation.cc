@@ -263,7 +263,7 @@ class Simulator {
     const Action& action = ActionOf(r, id);
     const ActionRule& rule = RuleOf(action.kind);
     if (rule.role == ActionRole::kCollective &&
-        GroupOf(action) == GroupId::kDpPp) {
+        rule.scope == ActionScope::kStep) {
       // It ends when all ranks have started it.
       rank.started |= BitOf(action.kind);
       return absl::OkStatus();

@@ -181,6 +181,7 @@ using Scope = ActionScope;
 using Tables = InTables;
 constexpr std::nullopt_t kNone = std::nullopt;
 constexpr auto kDpPpGroup = Always<GroupId::kDpPp>;
+constexpr auto kTpDpPpGroup = Always<GroupId::kTpDpPp>;
 constexpr auto kDpGroup = Always<GroupId::kDp>;
 constexpr auto kTieGroup = Always<GroupId::kTied>;
 
@@ -221,7 +222,7 @@ constexpr ActionRule kRules[kActionKinds] = {
      SignalKind::kLossReduced, NeedsOfLoss, {}},
     {Kind::kReduceFindings, "NR", "all-reduce of the gradients' norm",
      "norms of gradients",
-     Role::kCollective, Scope::kStep, Tables::kTraining, kNoTrait, kDpPpGroup,
+     Role::kCollective, Scope::kStep, Tables::kTraining, kNoTrait, kTpDpPpGroup,
      kNone, NeedsOfFindings, {}},
     {Kind::kReduceTied, "TR", "all-reduce over stages of bucket", "tied bucket",
      Role::kCollective, Scope::kBucket, Tables::kTraining,

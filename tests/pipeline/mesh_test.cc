@@ -76,6 +76,14 @@ TEST(MeshTest, TheExampleOfTheHeader) {
   EXPECT_EQ(cube.SizeOf("ep"), 1);
 }
 
+TEST(MeshTest, TpIsListedWhereThereAreSeveral) {
+  EXPECT_EQ(Mesh(2, 3, 1), Mesh(2, 3));
+  const Mesh mesh(/*dp=*/2, /*pp=*/1, /*tp=*/2);
+  EXPECT_EQ(mesh, *Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 1}}));
+  const Mesh wide = *Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 1}, {"ep", 2}});
+  EXPECT_EQ(wide.Group(6, GroupId::kTpDpPp), (std::vector<int>{4, 5, 6, 7}));
+}
+
 TEST(MeshTest, AnAxisThatIsNotThereHasOneRank) {
   const Mesh mesh = Mesh::Create({{"dp", 3}}).value();
   EXPECT_EQ(mesh.pp(), 1);

@@ -57,11 +57,11 @@ TEST(PlanGroupsTest, AllKindsInTheirOrder) {
             "1 replicas of stage 0: 0 1\n"
             "1 replicas of stage 1: 2 3\n"
             "1 replicas of stage 2: 4 5\n"
-            "1 (layers) layers along dp: 0 1\n"
-            "1 (layers) layers along dp: 2 3\n"
-            "1 (layers) layers along dp: 4 5\n"
-            "-2 stages that share shared: 0 4\n"
-            "-2 stages that share shared: 1 5\n");
+            "1 (layers) layers along dp at pp=0: 0 1\n"
+            "1 (layers) layers along dp at pp=1: 2 3\n"
+            "1 (layers) layers along dp at pp=2: 4 5\n"
+            "-3 stages that share shared: 0 4\n"
+            "-3 stages that share shared: 1 5\n");
 }
 
 TEST(PlanGroupsTest, EachPlaceAlongAnotherAxisHasItsOwn) {
@@ -75,14 +75,39 @@ TEST(PlanGroupsTest, EachPlaceAlongAnotherAxisHasItsOwn) {
             "1 replicas of stage 0 at tp=1: 1 3\n"
             "1 replicas of stage 1 at tp=0: 4 6\n"
             "1 replicas of stage 1 at tp=1: 5 7\n"
-            "0 (layers) layers along tp: 0 1\n"
-            "0 (layers) layers along tp: 2 3\n"
-            "0 (layers) layers along tp: 4 5\n"
-            "0 (layers) layers along tp: 6 7\n"
-            "-2 stages that share shared: 0 4\n"
-            "-2 stages that share shared: 1 5\n"
-            "-2 stages that share shared: 2 6\n"
-            "-2 stages that share shared: 3 7\n");
+            "0 (layers) layers along tp at dp=0 pp=0: 0 1\n"
+            "0 (layers) layers along tp at dp=1 pp=0: 2 3\n"
+            "0 (layers) layers along tp at dp=0 pp=1: 4 5\n"
+            "0 (layers) layers along tp at dp=1 pp=1: 6 7\n"
+            "-3 stages that share shared: 0 4\n"
+            "-3 stages that share shared: 1 5\n"
+            "-3 stages that share shared: 2 6\n"
+            "-3 stages that share shared: 3 7\n");
+}
+
+TEST(PlanGroupsTest, PiecesHaveOneForNorms) {
+  const Mesh mesh = *Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 1}, {"ep", 2}});
+  Plan plan = TiedPlan(mesh, {{0, 0}});
+  const Action norm = {ActionKind::kReduceFindings, 0, {}};
+  EXPECT_EQ(GroupIn(plan, norm), GroupId::kDpPp);
+  plan.stages[0].split_elems = {2, 0};
+  EXPECT_EQ(GroupIn(plan, norm), GroupId::kTpDpPp);
+  EXPECT_EQ(GroupIn(plan, {ActionKind::kReduceLoss, 0, {}}), GroupId::kDpPp);
+  EXPECT_EQ(TextOf(GroupsOf(plan)),
+            "-1 all ranks at tp=0 ep=0: 0 2\n"
+            "-1 all ranks at tp=1 ep=0: 1 3\n"
+            "-1 all ranks at tp=0 ep=1: 4 6\n"
+            "-1 all ranks at tp=1 ep=1: 5 7\n"
+            "-2 all ranks and pieces at ep=0: 0 1 2 3\n"
+            "-2 all ranks and pieces at ep=1: 4 5 6 7\n"
+            "1 replicas at tp=0 ep=0: 0 2\n"
+            "1 replicas at tp=1 ep=0: 1 3\n"
+            "1 replicas at tp=0 ep=1: 4 6\n"
+            "1 replicas at tp=1 ep=1: 5 7\n"
+            "0 (layers) layers along tp at dp=0 ep=0: 0 1\n"
+            "0 (layers) layers along tp at dp=1 ep=0: 2 3\n"
+            "0 (layers) layers along tp at dp=0 ep=1: 4 5\n"
+            "0 (layers) layers along tp at dp=1 ep=1: 6 7\n");
 }
 
 TEST(PlanGroupsTest, ATieWithinARankNeedsNone) {
@@ -113,14 +138,14 @@ TEST(PlanGroupsTest, ReplicasThatShareBuffersHaveOne) {
             "-1 all ranks: 0 1 2 3\n"
             "1 replicas of stage 0: 0 1\n"
             "1 replicas of stage 1: 2 3\n"
-            "1 (layers) buffers of replicas: 0 1\n"
-            "1 (layers) buffers of replicas: 2 3\n"
-            "-2 stages that share shared: 0 2\n"
-            "-2 stages that share shared: 1 3\n");
+            "1 (layers) buffers of replicas at pp=0: 0 1\n"
+            "1 (layers) buffers of replicas at pp=1: 2 3\n"
+            "-3 stages that share shared: 0 2\n"
+            "-3 stages that share shared: 1 3\n");
   // Layers use the same one.
   plan.stages[0].layer_axes = {"dp"};
   EXPECT_EQ(GroupsOf(plan).size(), 7u);
-  EXPECT_EQ(GroupsOf(plan)[3].name, "layers along dp");
+  EXPECT_EQ(GroupsOf(plan)[3].name, "layers along dp at pp=0");
 }
 
 }  // namespace

@@ -115,6 +115,31 @@ TEST(PlanJsonTest, AFlagIsWrittenWhereItIsSet) {
   EXPECT_EQ(Diff(shares, plan), Lines{"stages[1].shares_buffers: true, false"});
 }
 
+TEST(PlanJsonTest, WholeSizesAreWrittenOfPiecesAlone) {
+  PlanOptions options = SmallOptions();
+  options.mesh = Mesh(/*dp=*/2, /*pp=*/2, /*tp=*/2);
+  const Plan copies = SmallPlan(options);
+  EXPECT_FALSE(copies.SplitsParameters());
+  EXPECT_EQ(PlanToJson(copies).find("split_elems"), std::string::npos);
+  Plan pieces = copies;
+  pieces.stages[0].split_elems = {24, 0};
+  const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(pieces));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->stages[0].split_elems, pieces.stages[0].split_elems);
+  EXPECT_TRUE(read->stages[1].split_elems.empty());
+  EXPECT_TRUE(read->SplitsParameters());
+  EXPECT_EQ(read->parameter_elems(), copies.parameter_elems() + 12);
+  EXPECT_EQ(Diff(copies, pieces),
+            std::vector<std::string>{
+                "stages[0].parameters[0.weight].split_elems: 0, 24"});
+  pieces.stages[0].split_elems = {25, 0};
+  EXPECT_NE(pieces.Check(), absl::OkStatus());
+  pieces.stages[0].split_elems = {24, 0};
+  pieces.stages[0].buckets = {{1, 0}};
+  pieces.ranks[0] = pieces.ranks[1];
+  EXPECT_NE(pieces.Check(), absl::OkStatus());
+}
+
 TEST(PlanJsonTest, AHookIsWrittenWhereThereIsOne) {
   const Plan plan = SmallPlan();
   PlanOptions options = SmallOptions();

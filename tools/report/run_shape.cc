@@ -30,8 +30,8 @@ std::optional<RunShape::Source> RunShape::InputOf(const Bar& bar) const {
 
 std::vector<Bar> RunShape::PartsOf(const Bar& collective) const {
   std::vector<Bar> parts;
-  const pipeline::GroupId group = pipeline::GroupOf(
-      {collective.kind, collective.index, {}, collective.chunk});
+  const pipeline::GroupId group = pipeline::GroupIn(
+      plan_, {collective.kind, collective.index, {}, collective.chunk});
   if (!pipeline::IsTied(group)) {
     for (const int rank : plan_.mesh.Group(collective.rank, group)) {
       parts.push_back(collective);
