@@ -55,7 +55,7 @@ absl::Status CheckSameModel(const pipeline::StagePlan& stage, int number,
 
 absl::StatusOr<ArenaLayout> LayOutArenas(
     const pipeline::StagePlan& stage, int number,
-    const std::set<std::string>& copies,
+    const std::set<std::string>& counted_elsewhere,
     const std::vector<nn::Parameter*>& parameters) {
   ByName by_name;
   for (nn::Parameter* parameter : parameters) {
@@ -80,7 +80,7 @@ absl::StatusOr<ArenaLayout> LayOutArenas(
     ArenaLayout::Arena& arena = layout.arenas[number_of_arena];
     const auto k = static_cast<int>(arena.buckets.size());
     layout.places.push_back({number_of_arena, k});
-    if (copies.count(chosen[0]->name) > 0) arena.copied.push_back(k);
+    if (counted_elsewhere.count(chosen[0]->name) > 0) arena.copied.push_back(k);
     arena.buckets.push_back(std::move(chosen));
   }
   for (int i : stage.frozen) {

@@ -3,7 +3,7 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       const ArenaLayout layout,
-//       LayOutArenas(plan.stages[1], /*number=*/1, copies,
+//       LayOutArenas(plan.stages[1], /*number=*/1, counted_elsewhere,
 //                    module->Parameters()));
 //   const ArenaLayout::Place place = layout.places[k];   // the plan's bucket k
 //   layout.arenas[place.arena].buckets[place.k];          // its parameters
@@ -27,7 +27,8 @@ struct ArenaLayout {
   // The parameters of one dtype.
   struct Arena {
     std::vector<std::vector<nn::Parameter*>> buckets;
-    std::vector<int> copied;  // buckets that an earlier stage has too
+    // Buckets that another rank or an earlier stage counts in norms.
+    std::vector<int> copied;
     std::vector<nn::Parameter*> frozen;
   };
   // Place of a bucket of the plan: bucket k of an arena.
@@ -42,12 +43,13 @@ struct ArenaLayout {
   std::vector<Place> places;  // indexed by bucket of the plan
 };
 
-// Returns the layout of the stage with this number. `copies`: names of the
-// parameters that an earlier stage saves (pipeline::CopiesIn).
+// Returns the layout of the stage with this number. `counted_elsewhere`: names
+// of the parameters that an earlier stage has too (pipeline::CopiesIn), or
+// another rank along tp: buckets have them alone, or none.
 //   kInvalidArgument: the parameters are not those of the plan; names one.
 absl::StatusOr<ArenaLayout> LayOutArenas(
     const pipeline::StagePlan& stage, int number,
-    const std::set<std::string>& copies,
+    const std::set<std::string>& counted_elsewhere,
     const std::vector<nn::Parameter*>& parameters);
 
 }  // namespace troupe::actors

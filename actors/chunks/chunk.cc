@@ -65,13 +65,14 @@ Chunk::~Chunk() = default;
 
 absl::Status Chunk::Init(Listener* listener) {
   TROUPE_ASSIGN_OR_RETURN(
-      module_, pipeline::BuildStage(setup_.spec->model, setup_.plan->cuts,
-                                    setup_.stage));
+      module_,
+      pipeline::BuildStage(setup_.spec->model, setup_.plan->cuts, setup_.stage,
+                           pipeline::PlacesOf(setup_.plan->mesh, setup_.rank)));
   ChunkParameters::Setup parameters;
   const JobSpec& spec = *setup_.spec;
   parameters.plan = setup_.plan;
   parameters.stage = setup_.stage;
-  parameters.replica = setup_.replica;
+  parameters.rank = setup_.rank;
   parameters.kernels = setup_.kernels;
   parameters.seed = spec.seed;
   parameters.weights = spec.init.weights.get();

@@ -62,8 +62,8 @@ class Chunk {
     const JobSpec* spec = nullptr;  // model, loss, optimizer, dtype, seed
     const pipeline::Plan* plan = nullptr;
     int stage = 0;
-    int chunk = 0;    // number of the chunk on its rank
-    int replica = 0;  // number of the rank's replica
+    int chunk = 0;  // number of the chunk on its rank
+    int rank = 0;   // number in the mesh of the plan
     std::shared_ptr<nn::Kernels> kernels;
     StepTrace* trace = nullptr;
     // Collectives of its layers, by axis. Axes that are not listed have no

@@ -24,7 +24,8 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
   FindShared();
   BucketReductions::Options reductions;
   reductions.plan = setup_.plan;
-  reductions.replica = setup_.replica;
+  reductions.replica =
+      setup_.plan->mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
   reductions.kernels = setup_.kernels.get();
   reductions.memory = &ReducedMemory();
   reductions.hook = setup_.hook;
@@ -46,15 +47,18 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
 
 absl::Status ChunkParameters::MakeArenas(nn::Module& module) {
   const pipeline::Plan& plan = *setup_.plan;
-  TROUPE_ASSIGN_OR_RETURN(const ArenaLayout layout,
-                          LayOutArenas(plan.stages[setup_.stage], setup_.stage,
-                                       copies_, module.Parameters()));
+  TROUPE_ASSIGN_OR_RETURN(
+      const ArenaLayout layout,
+      LayOutArenas(plan.stages[setup_.stage], setup_.stage, CountedElsewhere(),
+                   module.Parameters()));
   BucketArenas::Options options;
   options.kernels = setup_.kernels.get();
   options.seed = setup_.seed;
   options.replicas = plan.mesh.dp();
   options.owners = plan.owners();
-  if (options.owners > 1) options.owner = setup_.replica;
+  if (options.owners > 1) {
+    options.owner = plan.mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
+  }
   options.threads = setup_.start_threads;
   options.grad_dtype = plan.grad_dtype;
   options.grad_allocator = &ReducedMemory();
@@ -68,6 +72,21 @@ absl::Status ChunkParameters::MakeArenas(nn::Module& module) {
   options.grads_ahead = !AllowsRows();
   TROUPE_ASSIGN_OR_RETURN(arenas_, BucketArenas::Create(layout, options));
   return absl::OkStatus();
+}
+
+std::set<std::string> ChunkParameters::CountedElsewhere() const {
+  std::set<std::string> names = copies_;
+  if (!setup_.plan->SplitsParameters() ||
+      setup_.plan->mesh.CoordOf(setup_.rank, pipeline::kTpAxis) == 0) {
+    return names;
+  }
+  // Findings are summed over the ranks along tp, too, of which the first one
+  // counts whole parameters.
+  const pipeline::StagePlan& stage = setup_.plan->stages[setup_.stage];
+  for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
+    if (!stage.IsSplit(static_cast<int>(i))) names.insert(stage.parameters[i]);
+  }
+  return names;
 }
 
 bool ChunkParameters::AllowsRows() const {
@@ -145,6 +164,7 @@ SavedTensors ChunkParameters::Saved() {
     parts.push_back({arenas_->handle(i).get(), updates_->optimizer(i),
                      &updates_->counts(i)});
     if (!whole_states_.empty()) parts.back().whole_states = whole_states_[i];
+    if (!whole_slots_.empty()) parts.back().whole_slots = whole_slots_[i];
   }
   return SavedTensors(std::move(parts), buffers_, copies_, *setup_.kernels);
 }
@@ -153,6 +173,7 @@ absl::Status ChunkParameters::CopyInto(const nn::Tensor& scalars,
                                        CheckpointShard& shard) {
   const absl::Status status = Saved().CopyInto(scalars, shard);
   whole_states_.clear();
+  whole_slots_.clear();
   return status;
 }
 

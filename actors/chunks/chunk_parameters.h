@@ -54,7 +54,7 @@ class ChunkParameters {
   struct Setup {
     const pipeline::Plan* plan = nullptr;  // outlives it, like all pointers
     int stage = 0;
-    int replica = 0;
+    int rank = 0;  // number in the mesh of the plan
     std::shared_ptr<nn::Kernels> kernels;
     std::uint64_t seed = 0;  // seed of initial values
     // File of initial values that take the place of drawn ones; null: none.
@@ -154,6 +154,12 @@ class ChunkParameters {
     whole_states_.resize(num_arenas());
     whole_states_[i] = std::move(states);
   }
+  // Keeps the whole parameters of arena `i` that ranks along tp have pieces of,
+  // and their states, for the next CopyInto().
+  void KeepWholeSlots(int i, WholeSlots slots) {
+    whole_slots_.resize(num_arenas());
+    whole_slots_[i] = std::move(slots);
+  }
   // Adds copies of parameters, buffers and optimizer states to `shard`, in host
   // memory; the device's queue kReadBack makes them. A parameter that an
   // earlier stage has too is saved there. `scalars` holds StepScalars on the
@@ -176,6 +182,9 @@ class ChunkParameters {
   absl::Status Init(nn::Module& module);
   absl::Status MakeArenas(nn::Module& module);
   absl::Status AddBuffers(nn::Module& module);
+  // Returns the parameters that another rank, or an earlier stage, counts in
+  // norms.
+  std::set<std::string> CountedElsewhere() const;
   // Marks the tied buckets, and the parameters that modules of this stage
   // share.
   void FindShared();
@@ -195,8 +204,10 @@ class ChunkParameters {
   std::vector<nn::Parameter*> used_twice_;  // each keeps a gradient per use
   std::vector<nn::Buffer*> buffers_;
   std::vector<nn::Tensor> shared_buffers_;
-  // Whole states of each arena, from KeepWholeStates() to CopyInto().
+  // Whole states of each arena, from KeepWholeStates() to CopyInto(), and whole
+  // slots.
   std::vector<std::vector<nn::Tensor>> whole_states_;
+  std::vector<WholeSlots> whole_slots_;
 };
 
 }  // namespace troupe::actors

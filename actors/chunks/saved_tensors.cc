@@ -39,6 +39,20 @@ absl::Status SavedTensors::Fill(const nn::Tensor& tensor, const Read& read) {
   return absl::OkStatus();
 }
 
+template <typename Read>
+absl::Status SavedTensors::ReadPiece(const nn::Parameter& parameter,
+                                     const nn::Tensor& host,
+                                     const Read& read) const {
+  if (!parameter.sharding.is_split()) return read(host);
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor whole,
+      nn::Tensor::Create(nn::WholeShape(parameter), host.dtype(),
+                         nn::HostAllocator(kernels_)));
+  TROUPE_RETURN_IF_ERROR(read(whole));
+  nn::CopyPiece(parameter, whole, host);
+  return absl::OkStatus();
+}
+
 absl::Status SavedTensors::ReadWeights(const nn::WeightFile& weights) {
   // A tensor that the file lacks keeps its value.
   const auto fill = [&](const auto& named) -> absl::Status {
@@ -98,10 +112,11 @@ absl::Status SavedTensors::FillState(const nn::ParameterArena& arena,
   return absl::OkStatus();
 }
 
-template <typename OfModel, typename OfOptimizer>
+template <typename OfValue, typename OfState, typename OfBuffer>
 absl::Status SavedTensors::ForEachSaved(const Checkpoint* saved,
-                                        const OfModel& of_model,
-                                        const OfOptimizer& of_optimizer) const {
+                                        const OfValue& of_value,
+                                        const OfState& of_state,
+                                        const OfBuffer& of_buffer) const {
   for (const Part& part : parts_) {
     const auto& states = part.arena->states();
     for (const nn::ArenaSlot& slot : part.arena->slots()) {
@@ -109,15 +124,15 @@ absl::Status SavedTensors::ForEachSaved(const Checkpoint* saved,
       const std::string& name = saved == nullptr
                                     ? slot.parameter->name
                                     : SavedName(*saved, *slot.parameter);
-      TROUPE_RETURN_IF_ERROR(of_model(name, slot.parameter->value));
+      TROUPE_RETURN_IF_ERROR(of_value(name, part, slot));
       for (std::size_t i = 0; i < states.size(); ++i) {
-        TROUPE_RETURN_IF_ERROR(of_optimizer(
-            absl::StrCat(name, ".", states[i].first), part, slot, i));
+        TROUPE_RETURN_IF_ERROR(
+            of_state(absl::StrCat(name, ".", states[i].first), part, slot, i));
       }
     }
   }
   for (const nn::Buffer* buffer : buffers_) {
-    TROUPE_RETURN_IF_ERROR(of_model(buffer->name, buffer->value));
+    TROUPE_RETURN_IF_ERROR(of_buffer(buffer->name, buffer->value));
   }
   return absl::OkStatus();
 }
@@ -135,12 +150,20 @@ absl::Status SavedTensors::CopyInto(const nn::Tensor& scalars,
     TROUPE_RETURN_IF_ERROR(
         part.counts->CopyInto(*part.arena, scalars, copies_, kernels_, shard));
   }
+  const auto copy = [&](const std::string& name, const nn::Tensor& tensor,
+                        std::vector<nn::NamedTensor>& to) -> absl::Status {
+    TROUPE_ASSIGN_OR_RETURN(to.emplace_back(), CopyOf(name, tensor));
+    return absl::OkStatus();
+  };
   return ForEachSaved(
       nullptr,
-      [&](const std::string& name, const nn::Tensor& tensor) -> absl::Status {
-        TROUPE_ASSIGN_OR_RETURN(shard.model.emplace_back(),
-                                CopyOf(name, tensor));
-        return absl::OkStatus();
+      [&](const std::string& name, const Part& part,
+          const nn::ArenaSlot& slot) -> absl::Status {
+        if (const nn::Tensor* whole = WholeOfSlot(part, slot, /*number=*/0)) {
+          shard.model.push_back({name, *whole});
+          return absl::OkStatus();
+        }
+        return copy(name, slot.parameter->value, shard.model);
       },
       [&](const std::string& name, const Part& part, const nn::ArenaSlot& slot,
           std::size_t i) -> absl::Status {
@@ -149,13 +172,29 @@ absl::Status SavedTensors::CopyInto(const nn::Tensor& scalars,
               {name, part.arena->View(part.whole_states[i], slot)});
           return absl::OkStatus();
         }
+        if (const nn::Tensor* whole = WholeOfSlot(part, slot, 1 + i)) {
+          shard.optimizer.push_back({name, *whole});
+          return absl::OkStatus();
+        }
         TROUPE_CHECK(part.arena->owners() == 1,
                      "the states of all owners are gathered for a checkpoint");
         const nn::Tensor& state = part.arena->states()[i].second;
-        TROUPE_ASSIGN_OR_RETURN(shard.optimizer.emplace_back(),
-                                CopyOf(name, part.arena->View(state, slot)));
-        return absl::OkStatus();
+        return copy(name, part.arena->View(state, slot), shard.optimizer);
+      },
+      [&](const std::string& name, const nn::Tensor& tensor) {
+        return copy(name, tensor, shard.model);
       });
+}
+
+const nn::Tensor* SavedTensors::WholeOfSlot(const Part& part,
+                                            const nn::ArenaSlot& slot,
+                                            std::size_t number) {
+  if (!slot.parameter->sharding.is_split()) return nullptr;
+  const std::size_t index = slot.parameter->index - part.arena->first_index();
+  TROUPE_CHECK(index < part.whole_slots.size() &&
+                   number < part.whole_slots[index].size(),
+               "pieces are gathered for a checkpoint");
+  return &part.whole_slots[index][number];
 }
 
 absl::Status SavedTensors::Restore(const Checkpoint& checkpoint, double updates,
@@ -176,14 +215,23 @@ absl::Status SavedTensors::Restore(const Checkpoint& checkpoint, double updates,
 
 absl::Status SavedTensors::RestoreTensors(const Checkpoint& checkpoint,
                                           bool states, bool allow_missing) {
+  const auto skips = [&](const std::string& name) {
+    const bool missing = checkpoint.FindModel(name) == nullptr;
+    return states || (missing && allow_missing);
+  };
+  const auto read = [&](const std::string& name) {
+    return [this, &checkpoint, name](const nn::Tensor& host) {
+      return ReadModelTensor(checkpoint, name, host,
+                             nn::HostAllocator(kernels_));
+    };
+  };
   return ForEachSaved(
       &checkpoint,
-      [&](const std::string& name, const nn::Tensor& tensor) -> absl::Status {
-        const bool missing = checkpoint.FindModel(name) == nullptr;
-        if (states || (missing && allow_missing)) return absl::OkStatus();
-        return Fill(tensor, [&](const nn::Tensor& host) {
-          return ReadModelTensor(checkpoint, name, host,
-                                 nn::HostAllocator(kernels_));
+      [&](const std::string& name, const Part&,
+          const nn::ArenaSlot& slot) -> absl::Status {
+        if (skips(name)) return absl::OkStatus();
+        return Fill(slot.parameter->value, [&](const nn::Tensor& host) {
+          return ReadPiece(*slot.parameter, host, read(name));
         });
       },
       [&](const std::string& name, const Part& part, const nn::ArenaSlot& slot,
@@ -192,8 +240,15 @@ absl::Status SavedTensors::RestoreTensors(const Checkpoint& checkpoint,
         if (!states || (missing && allow_missing)) return absl::OkStatus();
         return FillState(*part.arena, slot, part.arena->states()[i].second,
                          [&](const nn::Tensor& host) {
-                           return checkpoint.ReadOptimizer(name, host);
+                           return ReadPiece(*slot.parameter, host,
+                                            [&](const nn::Tensor& whole) {
+                                              return checkpoint.ReadOptimizer(
+                                                  name, whole);
+                                            });
                          });
+      },
+      [&](const std::string& name, const nn::Tensor& tensor) {
+        return skips(name) ? absl::OkStatus() : Fill(tensor, read(name));
       });
 }
 

@@ -9,6 +9,10 @@
 //   TROUPE_RETURN_IF_ERROR(saved.Restore(checkpoint, /*updates=*/100,
 //                                        /*allow_missing=*/false));
 //
+// A checkpoint has whole parameters and states. Ranks along tp that have pieces
+// (pieces.h) read them whole and keep their own part; to copy them, the first
+// one is given the whole ones.
+//
 // It owns nothing: all that it is given outlives it. Tensors of a device pass
 // through host memory.
 //
@@ -25,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/chunks/pieces.h"
 #include "actors/chunks/update_counts.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/buffer.h"
@@ -44,6 +49,9 @@ class SavedTensors {
     // Whole states in host memory, in the order of the arena's, which take the
     // place of its slices in a checkpoint; empty: the arena has whole ones.
     std::vector<nn::Tensor> whole_states = {};
+    // Whole parameters that ranks along tp have pieces of; empty: there are
+    // none, or the rank copies nothing.
+    WholeSlots whole_slots = {};
   };
 
   // `copies`: names of the parameters that an earlier stage saves.
@@ -75,21 +83,33 @@ class SavedTensors {
   // copied to `tensor`.
   template <typename Read>
   absl::Status Fill(const nn::Tensor& tensor, const Read& read);
+  // Calls read(host), or read(whole) with memory for the tensor of which `host`
+  // is the same piece as that of `parameter`, and which is then copied to it.
+  template <typename Read>
+  absl::Status ReadPiece(const nn::Parameter& parameter, const nn::Tensor& host,
+                         const Read& read) const;
   // Calls read(host) with host memory for a whole state of the slot, of which
   // then the elements are copied to `state` that the arena owns.
   template <typename Read>
   absl::Status FillState(const nn::ParameterArena& arena,
                          const nn::ArenaSlot& slot, const nn::Tensor& state,
                          const Read& read);
+  // Returns the whole value of a slot, for number 0, or its state number - 1;
+  // null: it is no piece.
+  static const nn::Tensor* WholeOfSlot(const Part& part,
+                                       const nn::ArenaSlot& slot,
+                                       std::size_t number);
   // Copies a tensor for a checkpoint, in host memory.
   absl::StatusOr<nn::NamedTensor> CopyOf(const std::string& name,
                                          const nn::Tensor& tensor) const;
-  // Calls of_model(name, tensor) for all saved tensors but states, and
-  // of_optimizer(name, part, slot, i) for state i of each parameter, until a
-  // call fails. Names are those of `saved`, unless it is null.
-  template <typename OfModel, typename OfOptimizer>
-  absl::Status ForEachSaved(const Checkpoint* saved, const OfModel& of_model,
-                            const OfOptimizer& of_optimizer) const;
+  // Calls of_value(name, part, slot) for the value of each parameter,
+  // of_state(name, part, slot, i) for its state i, and of_buffer(name, tensor)
+  // for each buffer, until a call fails. Names are those of `saved`, unless it
+  // is null.
+  template <typename OfValue, typename OfState, typename OfBuffer>
+  absl::Status ForEachSaved(const Checkpoint* saved, const OfValue& of_value,
+                            const OfState& of_state,
+                            const OfBuffer& of_buffer) const;
   // Restores the optimizers' states, or all other tensors.
   absl::Status RestoreTensors(const Checkpoint& checkpoint, bool states,
                               bool allow_missing);

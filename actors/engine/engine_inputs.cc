@@ -45,7 +45,7 @@ Chunk::Setup ChunkSetupOf(const EngineParts& parts, int stage, int chunk) {
   made.plan = setup.plan;
   made.stage = stage;
   made.chunk = chunk;
-  made.replica = setup.plan->mesh.CoordOf(setup.rank, pipeline::kDpAxis);
+  made.rank = setup.rank;
   made.kernels = parts.device.shared_kernels();
   made.axes = parts.device.axes();
   made.start_threads = setup.start_threads;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/chunks/pieces.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "comm/communicator.h"
@@ -76,10 +77,80 @@ absl::StatusOr<nn::Tensor> Gather(const nn::ParameterArena& arena,
   return whole;
 }
 
+// Gathers the pieces of one tensor of a parameter; returns the whole one on the
+// first rank along tp, an undefined tensor on others.
+absl::StatusOr<nn::Tensor> GatherPieces(const nn::Parameter& parameter,
+                                        const nn::Tensor& own,
+                                        nn::Kernels& kernels,
+                                        LayerCollectives& peers) {
+  const std::int64_t elems = own.numel();
+  nn::Tensor pieces;
+  if (peers.rank() == 0) {
+    TROUPE_ASSIGN_OR_RETURN(
+        pieces, nn::Tensor::Create({elems * peers.size()}, own.dtype(),
+                                   nn::HostAllocator(kernels)));
+  }
+  TROUPE_RETURN_IF_ERROR(
+      peers.Run(comm::Gather(/*root=*/0, own.FlatView(0, {elems}), pieces)));
+  if (!pieces.defined()) return pieces;
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor whole,
+      nn::Tensor::Create(nn::WholeShape(parameter), own.dtype(),
+                         nn::HostAllocator(kernels)));
+  for (int coord = 0; coord < peers.size(); ++coord) {
+    CopyIntoWhole(parameter, coord, pieces.FlatView(coord * elems, {elems}),
+                  whole);
+  }
+  return whole;
+}
+
+// Gathers all tensors of one slot; the whole ones are empty on other ranks than
+// the first.
+absl::StatusOr<std::vector<nn::Tensor>> GatherSlot(
+    const nn::ParameterArena& arena, const nn::ArenaSlot& slot,
+    nn::Kernels& kernels, LayerCollectives& peers) {
+  std::vector<nn::Tensor> own = {slot.parameter->value};
+  for (const auto& [name, state] : arena.states()) {
+    own.push_back(arena.View(state, slot));
+  }
+  std::vector<nn::Tensor> wholes;
+  for (const nn::Tensor& piece : own) {
+    TROUPE_ASSIGN_OR_RETURN(
+        nn::Tensor whole, GatherPieces(*slot.parameter, piece, kernels, peers));
+    if (whole.defined()) wholes.push_back(std::move(whole));
+  }
+  return wholes;
+}
+
+absl::Status GatherAllPieces(const EngineParts& parts, std::int64_t step) {
+  LayerCollectives* const peers = parts.device.Along("tp");
+  TROUPE_CHECK(peers != nullptr, "a plan with pieces has the group");
+  for (ChunkParameters* parameters : parts.parameters) {
+    for (int i = 0; i < parameters->num_arenas(); ++i) {
+      const nn::ParameterArena& arena = parameters->arena(i);
+      WholeSlots wholes;
+      for (const nn::ArenaSlot& slot : arena.slots()) {
+        wholes.emplace_back();
+        if (!slot.parameter->sharding.is_split()) continue;
+        absl::StatusOr<std::vector<nn::Tensor>> whole =
+            GatherSlot(arena, slot, parts.kernels(), *peers);
+        if (!whole.ok()) {
+          return WithPlace(
+              whole.status(),
+              absl::StrCat("the pieces of ", slot.parameter->name, " along tp"),
+              step);
+        }
+        wholes.back() = *std::move(whole);
+      }
+      if (peers->rank() == 0) parameters->KeepWholeSlots(i, std::move(wholes));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status GatherStates(const EngineParts& parts, std::int64_t step) {
   LayerCollectives* const replicas = parts.device.Along("dp");
   TROUPE_CHECK(replicas != nullptr, "a plan with owners has the group");
-  parts.events.AwaitAllUpdates();
   for (ChunkParameters* parameters : parts.parameters) {
     for (int i = 0; i < parameters->num_arenas(); ++i) {
       const nn::ParameterArena& arena = parameters->arena(i);
@@ -107,9 +178,14 @@ absl::Status ShareState(const EngineParts& parts, StepKind kind,
   TROUPE_CHECK(SharesState(kind), "a step shares nothing");
   parts.position.BeginStep(StepKind::kShareBuffers, step);
   TROUPE_RETURN_IF_ERROR(ShareBuffers(parts, step));
-  if (kind == StepKind::kGatherStates && parts.setup.plan->owners() > 1) {
+  const pipeline::Plan& plan = *parts.setup.plan;
+  const bool has_owners = plan.owners() > 1;
+  if (kind == StepKind::kGatherStates &&
+      (has_owners || plan.GathersPieces(parts.setup.rank))) {
+    parts.events.AwaitAllUpdates();
     parts.position.BeginStep(StepKind::kGatherStates, step);
-    TROUPE_RETURN_IF_ERROR(GatherStates(parts, step));
+    TROUPE_RETURN_IF_ERROR(has_owners ? GatherStates(parts, step)
+                                      : GatherAllPieces(parts, step));
   }
   parts.position.EndStep();
   return absl::OkStatus();
@@ -117,7 +193,9 @@ absl::Status ShareState(const EngineParts& parts, StepKind kind,
 
 std::optional<StepKind> SharedForSnapshot(const pipeline::Plan& plan,
                                           int rank) {
-  if (plan.owners() > 1) return StepKind::kGatherStates;
+  if (plan.owners() > 1 || plan.GathersPieces(rank)) {
+    return StepKind::kGatherStates;
+  }
   if (plan.SharesBuffers(rank)) return StepKind::kShareBuffers;
   return std::nullopt;
 }

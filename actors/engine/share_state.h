@@ -1,4 +1,5 @@
-// Brings together between steps what the replicas of a stage have apart:
+// Brings together between steps what the replicas of a stage, or the ranks along
+// tp, have apart:
 //
 //     kShareBuffers   The first replica's buffers go to all, by broadcasts
 //                     along dp, as PyTorch's DistributedDataParallel
@@ -8,20 +9,24 @@
 //     kGatherStates   So do they, and then the whole states of the optimizer,
 //                     of which each replica has slices
 //                     (pipeline::PlanChoices::owners()), go to the first one,
-//                     whose next snapshot has them (snapshot.h). It does no
-//                     more than the other if each replica has all states.
+//                     whose next snapshot has them (snapshot.h). Or the
+//                     parameters and states of which each rank along tp has
+//                     pieces (pipeline::Plan::SplitsParameters()) go to the
+//                     first of those. It does no more than the other if each
+//                     rank has all.
 //
 //   const StepKind kind = SharedForSnapshot(plan, rank).value();
 //   TROUPE_RETURN_IF_ERROR(ShareState(parts, kind, step));
 //
-// All ranks call it with one kind after step `step`: before an evaluation with
-// kShareBuffers, and before a snapshot. Replicas then evaluate with what the
-// checkpoint holds, and a job that resumes from it goes on with the same
-// buffers on every replica.
+// All ranks call it after step `step`: before an evaluation with kShareBuffers,
+// and before a snapshot with SharedForSnapshot(). Replicas then evaluate with
+// what the checkpoint holds, and a job that resumes from it goes on with the
+// same buffers on every replica.
 //
 // Cost: the bytes of the buffers, in one collective for each of their dtypes;
-// the first replica receives the states of the others, bucket by bucket, in
-// host memory that becomes that of its snapshot.
+// the first replica receives the states of the others, bucket by bucket, or the
+// first rank along tp the pieces, tensor by tensor, in host memory that becomes
+// that of its snapshot.
 // Errors: kResourceExhausted if there is no such memory, which names the state;
 // those of LayerCollectives::Run().
 // Threads: the compute strand's.
@@ -43,8 +48,8 @@ namespace troupe::actors {
 absl::Status ShareState(const EngineParts& parts, StepKind kind,
                         std::int64_t step);
 
-// Returns what the replicas of a rank's stages share before a snapshot, if
-// anything.
+// Returns what a rank's stages share before a snapshot, if anything: the ranks
+// along tp of the first replica may do more than those of the others.
 std::optional<StepKind> SharedForSnapshot(const pipeline::Plan& plan, int rank);
 
 }  // namespace troupe::actors

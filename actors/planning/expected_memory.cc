@@ -88,7 +88,8 @@ class Estimate {
     const pipeline::StagePlan& stage = plan_.stages[number];
     TROUPE_ASSIGN_OR_RETURN(
         const std::unique_ptr<nn::Module> module,
-        pipeline::BuildStage(spec_.model, plan_.cuts, number));
+        pipeline::BuildStage(spec_.model, plan_.cuts, number,
+                             pipeline::PlacesOf(plan_.mesh, /*rank=*/0)));
     for (const nn::Buffer* buffer : module->Buffers()) {
       memory.parameters += BytesOf(buffer->shape.numel(), buffer->dtype);
     }

@@ -14,6 +14,7 @@
 #include "actors/chunks/chunk.h"
 #include "actors/chunks/step/step_loss.h"
 #include "actors/chunks/step/step_trace.h"
+#include "actors/planning/absent_ranks.h"
 #include "actors/planning/calibrate.h"
 #include "actors/planning/expected_memory.h"
 #include "base/check.h"
@@ -54,7 +55,8 @@ absl::StatusOr<pipeline::Plan> PlanOfUnits(
   pipeline::PlanOptions options = spec.plan;
   const std::int64_t micro_batch = options.MicroBatchSize();
   const int count = std::min(options.MicroBatches(), kMicroBatchesMax);
-  options.mesh = pipeline::Mesh(/*dp=*/1, static_cast<int>(units.size()));
+  options.mesh = pipeline::Mesh(/*dp=*/1, static_cast<int>(units.size()),
+                                options.mesh.tp());
   options.cuts.assign(units.begin() + 1, units.end());
   options.micro_batch_size = micro_batch;
   options.global_batch_size = micro_batch * count;
@@ -88,12 +90,6 @@ absl::StatusOr<StepBatches> BatchesOf(const JobSpec& spec,
   return batches;
 }
 
-// A listener that does nothing: no gradients are reduced here.
-class NoListener : public Chunk::Listener {
-  void BucketReady(int, int) override {}
-  void BucketReleased(int, int) override {}
-};
-
 // Adjacent units that are measured in one thread.
 class Part {
  public:
@@ -104,7 +100,8 @@ class Part {
     int number = 0;            // number of this part
   };
 
-  explicit Part(const Setup& setup) : setup_(setup), trace_(nullptr, 0) {}
+  explicit Part(const Setup& setup)
+      : setup_(setup), others_(setup.plan->mesh.tp()), trace_(nullptr, 0) {}
 
   absl::Status Open(const StepBatches& batches) {
     batches_ = batches;
@@ -119,12 +116,13 @@ class Part {
       chunk.spec = setup_.spec;
       chunk.plan = setup_.plan;
       chunk.stage = setup_.first + i;
+      chunk.axes = others_.axes();
       chunk.kernels = kernels_;
       chunk.trace = &trace_;
       chunk.start_threads = base::AvailableCores();
       chunk.scalars = loss_->scalars();
       TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
-                              Chunk::Create(chunk, &listener_));
+                              Chunk::Create(chunk, &others_));
       chunks_.push_back(std::move(made));
     }
     rounds_.resize(chunks_.size());
@@ -296,7 +294,7 @@ class Part {
   }
 
   const Setup setup_;
-  NoListener listener_;
+  AbsentRanks others_;
   StepTrace trace_;
   StepBatches batches_;
   std::shared_ptr<nn::Kernels> kernels_;

@@ -27,7 +27,8 @@ absl::StatusOr<pipeline::StepCosts> CostsOf(
   }
   const pipeline::StagePlan& first = plan.stages[0];
   return pipeline::EstimateCosts(spec.model, plan.cuts,
-                                 {first.input, first.input_dtype}, plan.device);
+                                 {first.input, first.input_dtype}, plan.device,
+                                 pipeline::PlacesOf(plan.mesh, /*rank=*/0));
 }
 
 // Returns the bytes of each bucket of a stage, as they are reduced.

@@ -85,8 +85,9 @@ struct Evaluated {
 
 // Asks the holder of a shard to copy it in its state after `step` steps, and to
 // keep the copy until SaveShard. If replicas share buffers or are compared, all
-// ranks are asked: they share the buffers first; those with `copies` false copy
-// nothing, and those with `compares` true hash their state. Each answers.
+// ranks are asked, and if parameters are split, those of the first replica:
+// they share the buffers and gather the pieces first; those with `copies` false
+// copy nothing, and those with `compares` true hash their state. Each answers.
 struct TakeSnapshot {
   std::int32_t generation = 0;
   std::int64_t step = 0;

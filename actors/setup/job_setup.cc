@@ -155,6 +155,30 @@ absl::StatusOr<std::string> ReductionOrderOf(const JobSpec& spec) {
       order.status());
 }
 
+// Refuses what ranks with pieces of parameters cannot do.
+absl::Status CheckPieces(const pipeline::Plan& plan,
+                         const nn::Optimizer& optimizer, nn::Kernels& kernels) {
+  if (!plan.SplitsParameters()) return absl::OkStatus();
+  const char* why = nullptr;
+  if (!optimizer.IsElementwise()) {
+    why =
+        "this optimizer (LAMB, LARS) needs the norms of whole parameters; take "
+        "another optimizer, or set it to 1";
+  } else if (kernels.queues() != nullptr) {
+    why =
+        "this device runs kernels in queues, on which it is untested; use the "
+        "cpu, or set it to 1";
+  }
+  if (why == nullptr) return absl::OkStatus();
+  const std::string tp = pipeline::AxisFieldName("tp");
+  return base::WithFields(
+      absl::UnimplementedError(absl::StrCat(tp, " = ", plan.mesh.tp(),
+                                            " gives ranks pieces of "
+                                            "parameters, and ",
+                                            why)),
+      {tp});
+}
+
 absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
     const JobSpec& spec, std::int64_t inline_bytes) {
   pipeline::PlanOptions options = spec.plan;
@@ -199,6 +223,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   options.dynamic_loss_scale = spec.dynamic_loss_scale;
   options.data_dtype = spec.dtype;
   TROUPE_ASSIGN_OR_RETURN(pipeline::Plan plan, MakeJobPlan(spec, options));
+  TROUPE_RETURN_IF_ERROR(CheckPieces(plan, *optimizer, *kernels));
   TROUPE_RETURN_IF_ERROR(CheckBuckets(plan));
   return std::make_shared<const pipeline::Plan>(std::move(plan));
 }
@@ -390,6 +415,20 @@ void NoteUntrained(const ProcessContext& process) {
                          does.empty() ? "" : " as it begins"));
 }
 
+// Calls JobSpec::note if ranks along tp are mere copies.
+void NoteCopies(const ProcessContext& process) {
+  const pipeline::Plan& plan = *process.plan;
+  if (process.spec->note == nullptr || plan.mesh.tp() == 1 ||
+      plan.SplitsParameters()) {
+    return;
+  }
+  process.spec->note(absl::StrCat(
+      pipeline::AxisFieldName("tp"), " = ", plan.mesh.tp(),
+      ", but no layer of the model is split along tp: ranks along it are "
+      "copies that compute the same; set it to 1, or use ",
+      pipeline::AxisFieldName("dp"), " or ", pipeline::AxisFieldName("pp")));
+}
+
 void TellStart(const ProcessContext& process, JobObserver& observer) {
   JobInfo info;
   info.plan = *process.plan;
@@ -415,6 +454,7 @@ void TellStart(const ProcessContext& process, JobObserver& observer) {
 void AnnounceJob(const ProcessContext& process, JobObserver* observer) {
   if (observer != nullptr) TellStart(process, *observer);
   NoteUntrained(process);
+  NoteCopies(process);
 }
 
 }  // namespace troupe::actors

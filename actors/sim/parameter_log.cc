@@ -12,6 +12,14 @@ std::uint64_t HashOf(const nn::Tensor& tensor) {
   return hash.value();
 }
 
+// Pieces of a parameter have names of their own.
+std::string NameOf(const nn::Parameter& parameter) {
+  const nn::Sharding& sharding = parameter.sharding;
+  return sharding.is_split() ? absl::StrCat(parameter.name, " at ",
+                                            sharding.axis, "=", sharding.coord)
+                             : parameter.name;
+}
+
 }  // namespace
 
 std::uint64_t ParameterLog::Note(int rank, std::int64_t step,
@@ -19,7 +27,7 @@ std::uint64_t ParameterLog::Note(int rank, std::int64_t step,
   base::FnvHash all;
   auto& parameters = steps_[step];
   for (const nn::ArenaSlot& slot : arena.slots()) {
-    const std::string& name = slot.parameter->name;
+    const std::string name = NameOf(*slot.parameter);
     const std::uint64_t hash = HashOf(slot.parameter->value);
     all.Add(hash);
     const auto [found, fresh] = parameters.try_emplace(name, Value{hash, rank});

@@ -6,8 +6,8 @@
 //   absl::Status status = log.status();       // differences of replicas
 //   absl::Status same = Compare(log, other);  // differences of runs
 //
-// Parameters are identified by name, so that runs on different meshes compare
-// too. Equal means to the bit. Threads: one.
+// Parameters are identified by name, and pieces along tp by their place too, so
+// that runs on different meshes compare. Equal means to the bit. Threads: one.
 
 #ifndef ACTORS_SIM_PARAMETER_LOG_H_
 #define ACTORS_SIM_PARAMETER_LOG_H_

@@ -77,8 +77,8 @@ class RankState {
   void Dispatch();
   void OnBatchesEvaluated(const StepsDone& done);
   void EndEvaluationIfDone();
-  // Brings together what the replicas of this rank have apart
-  // (actors/engine/share_state.h), which all of them do; OnShared() follows.
+  // Brings together what this rank and others have apart
+  // (actors/engine/share_state.h); OnShared() follows.
   void Share(StepKind kind, std::int64_t step);
   void OnShared(StepKind kind);
   // Copies the rank's shard, if it holds one, and reports.

@@ -61,13 +61,29 @@ std::uint64_t MostCommon(const std::vector<std::vector<std::uint64_t>>& hashes,
 }
 
 // Returns the ranks at a place along pp: replicas, and the copies of each along
-// further axes.
-std::vector<int> RanksOfStage(const pipeline::Mesh& mesh, int pp) {
+// further axes. `tp`: coordinate along tp of all; below 0: any.
+std::vector<int> RanksOfStage(const pipeline::Mesh& mesh, int pp, int tp) {
   std::vector<int> ranks;
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (mesh.CoordOf(rank, pipeline::kPpAxis) == pp) ranks.push_back(rank);
+    if (mesh.CoordOf(rank, pipeline::kPpAxis) != pp) continue;
+    if (tp >= 0 && mesh.CoordOf(rank, pipeline::kTpAxis) != tp) continue;
+    ranks.push_back(rank);
   }
   return ranks;
+}
+
+// Returns, for each bucket of the ranks at a place along pp, whether it has
+// pieces of parameters.
+std::vector<bool> HavePieces(const pipeline::Plan& plan, int pp) {
+  std::vector<bool> split;
+  for (const int number :
+       plan.StagesOf(plan.mesh.RankOf({/*dp=*/0, pp, /*tp=*/0}))) {
+    const pipeline::StagePlan& stage = plan.stages[number];
+    for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
+      split.push_back(stage.IsSplitBucket(static_cast<int>(k)));
+    }
+  }
+  return split;
 }
 
 absl::Status Differ(const pipeline::Plan& plan, std::int64_t step,
@@ -90,25 +106,39 @@ absl::Status Differ(const pipeline::Plan& plan, std::int64_t step,
       " = false saves the first replica's without a comparison"));
 }
 
+absl::Status Compare(const pipeline::Plan& plan, std::int64_t step,
+                     const std::vector<std::vector<std::uint64_t>>& hashes,
+                     const std::vector<int>& ranks, std::size_t bucket) {
+  for (const int rank : ranks) {
+    if (hashes[rank][bucket] == hashes[ranks[0]][bucket]) continue;
+    return Differ(plan, step, hashes, ranks, bucket);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckReplicas(
     const pipeline::Plan& plan, std::int64_t step,
     const std::vector<std::vector<std::uint64_t>>& hashes) {
   for (int pp = 0; pp < plan.mesh.pp(); ++pp) {
-    const std::vector<int> ranks = RanksOfStage(plan.mesh, pp);
-    const int first = ranks[0];
-    for (const int rank : ranks) {
+    const std::vector<int> all = RanksOfStage(plan.mesh, pp, /*tp=*/-1);
+    const int first = all[0];
+    for (const int rank : all) {
       if (hashes[rank].size() == hashes[first].size()) continue;
       return absl::InternalError(absl::StrCat(
           "rank ", rank, " reports hashes of ", hashes[rank].size(),
           " buckets, and rank ", first, " of ", hashes[first].size(),
           "; run the same build of Troupe in all processes"));
     }
+    const std::vector<bool> split = HavePieces(plan, pp);
     for (std::size_t bucket = 0; bucket < hashes[first].size(); ++bucket) {
-      for (const int rank : ranks) {
-        if (hashes[rank][bucket] == hashes[first][bucket]) continue;
-        return Differ(plan, step, hashes, ranks, bucket);
+      // Ranks along tp have pieces of their own.
+      const bool pieces = bucket < split.size() && split[bucket];
+      for (int tp = 0; tp < (pieces ? plan.mesh.tp() : 1); ++tp) {
+        TROUPE_RETURN_IF_ERROR(
+            Compare(plan, step, hashes,
+                    pieces ? RanksOfStage(plan.mesh, pp, tp) : all, bucket));
       }
     }
   }

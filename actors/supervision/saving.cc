@@ -32,8 +32,7 @@ void Saving::Begin(std::int64_t step) {
   asked_.clear();
   hashes_.assign(mesh.size(), {});
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (Compares() || IsHolder(rank) || process_->plan->SharesBuffers(rank) ||
-        process_->plan->owners() > 1) {
+    if (Compares() || IsHolder(rank) || TakesPart(rank)) {
       asked_.push_back(rank);
     }
   }
@@ -50,6 +49,12 @@ void Saving::Begin(std::int64_t step) {
 bool Saving::Compares() const {
   return process_->spec->checkpoint.compare_replicas &&
          process_->plan->mesh.size() > process_->plan->mesh.pp();
+}
+
+bool Saving::TakesPart(int rank) const {
+  const pipeline::Plan& plan = *process_->plan;
+  return plan.SharesBuffers(rank) || plan.owners() > 1 ||
+         plan.GathersPieces(rank);
 }
 
 bool Saving::IsHolder(int rank) const {

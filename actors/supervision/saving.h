@@ -98,6 +98,8 @@ class Saving {
   // Returns the rank that saves a stage.
   int HolderOf(int stage) const;
   bool IsHolder(int rank) const;
+  // Returns whether a rank gives others what they copy, or takes it.
+  bool TakesPart(int rank) const;
   // Whether replicas are compared.
   bool Compares() const;
 

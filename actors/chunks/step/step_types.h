@@ -20,8 +20,8 @@
 namespace troupe::actors {
 
 // A prediction runs like an evaluation, but returns the model's output in place
-// of a loss. The last two are no steps: in them replicas bring together what
-// they have apart (actors/engine/share_state.h).
+// of a loss. The last two are no steps: in them ranks bring together what they
+// have apart (actors/engine/share_state.h).
 enum class StepKind : std::uint8_t {
   kTrain,
   kEvaluate,

@@ -54,7 +54,7 @@ absl::Status LoopEngine::Init(EngineHost* host) {
 absl::Status LoopEngine::MakeParameters() {
   ChunkParameters::Setup setup;
   setup.plan = &plan_;
-  setup.replica = plan_.mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
+  setup.rank = setup_.rank;
   setup.kernels = setup_.kernels;
   setup.seed = setup_.seed;
   setup.averages = !setup_.exact_mean && !setup_.sums;

@@ -79,11 +79,15 @@ JobSpec SmallJob(const SmallJobOptions& options) {
   JobSpec spec;
   spec.dtype = exact ? nn::DType::kF64 : nn::DType::kF32;
   const nn::Linear::Options linear = {/*bias=*/true, spec.dtype};
-  spec.model = [linear, exact, width = options.width] {
+  spec.model = [linear, exact, width = options.width, cut = options.pieces] {
     auto model = std::make_unique<nn::Sequential>();
-    model->Append<SmallLinear>(kIn, width, linear, exact);
+    auto& first = model->Append<SmallLinear>(kIn, width, linear, exact);
     model->Append<nn::ReLU>();
-    model->Append<SmallLinear>(width, width, linear, exact);
+    auto& second = model->Append<SmallLinear>(width, width, linear, exact);
+    if (cut) {
+      first.set_parallel(nn::Linear::kColumn);
+      second.set_parallel(nn::Linear::kRow);
+    }
     model->Append<nn::ReLU>();
     model->Append<SmallLinear>(width, kOut, linear, exact);
     return model;

@@ -33,6 +33,9 @@ struct SmallJobOptions {
   // The width of the hidden layers: with 48 floats, gradients make several
   // chunks.
   std::int64_t width = 6;
+  // Whether ranks along tp have pieces of the first layer, cut by columns, and
+  // of the second, cut by rows.
+  bool pieces = false;
 };
 
 inline constexpr std::int64_t kSmallJobBatch = 24;

@@ -280,7 +280,8 @@ class Run {
         facts.costs,
         pipeline::EstimateCosts(
             spec_.model, plan.cuts,
-            {plan.stages[0].input, plan.stages[0].input_dtype}, plan.device));
+            {plan.stages[0].input, plan.stages[0].input_dtype}, plan.device,
+            pipeline::PlacesOf(plan.mesh, /*rank=*/0)));
     return facts;
   }
 

@@ -85,7 +85,8 @@ class Builder {
   absl::StatusOr<std::vector<pipeline::Cut>> Balanced(int stages) const {
     const auto cuts = pipeline::BalanceCuts(
         [this] { return Model(); }, Input(), config_.job.device, stages,
-        BalanceOf(config_.pipeline.balance));
+        BalanceOf(config_.pipeline.balance),
+        pipeline::PlacesOf(options_.mesh, /*rank=*/0));
     if (cuts.ok()) return cuts;
     return ErrorAt(loaded_, {"mesh.pp", "mesh.virtual_stages"},
                    cuts.status().message());
@@ -229,7 +230,8 @@ class Builder {
     TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> begins,
                             pipeline::ResolveCuts(model, cuts));
     if (costs_ != nullptr) return pipeline::CostsOfStages(*costs_, begins);
-    return pipeline::EstimateCosts(model, begins, Input(), config_.job.device);
+    return pipeline::EstimateCosts(model, begins, Input(), config_.job.device,
+                                   pipeline::PlacesOf(options_.mesh, 0));
   }
 
   const LoadedConfig& loaded_;

@@ -28,6 +28,10 @@ enum class Bug {
   // Owners of slices of the optimizer's states: actions/reductions.cc.
   kSlicesAreNotGathered,
   kFindingsOfOneSlice,
+  // Pieces along tp: actors/chunks/chunk.cc, actions/reductions.cc.
+  kCopiesCountForEachPiece,
+  kFindingsOfOnePiece,
+  kLossOfAllCopies,
   // Steps that overlap: actors/engine/dispatcher.cc.
   kForwardDoesNotWait,
   kTailTakesTheNextScalars,

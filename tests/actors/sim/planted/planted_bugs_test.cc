@@ -101,6 +101,19 @@ JobSpec OwnersThatClip() {
   return spec;
 }
 
+// Returns a job whose ranks along tp have pieces, and that limits the norm of
+// the gradients.
+JobSpec PiecesThatClip() {
+  SmallJobOptions options;
+  options.steps = 3;
+  options.width = 8;
+  options.pieces = true;
+  JobSpec spec = SmallJob(options);
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/1, /*tp=*/2);
+  spec.optimizer = OwnersThatClip().optimizer;
+  return spec;
+}
+
 // Returns a job of overlapping steps, with a bucket for each parameter, and
 // with momentum, so that steps differ.
 JobSpec Across() {
@@ -173,6 +186,9 @@ constexpr Case kCases[] = {
     TROUPE_CASE(SumIsNotTaken, Gathered, "differ after step 1"),
     TROUPE_CASE(SlicesAreNotGathered, Owners, "differ after"),
     TROUPE_CASE(FindingsOfOneSlice, OwnersThatClip, "differ after"),
+    TROUPE_CASE(CopiesCountForEachPiece, PiecesThatClip, "differ after"),
+    TROUPE_CASE(FindingsOfOnePiece, PiecesThatClip, "differ after"),
+    TROUPE_CASE(LossOfAllCopies, PiecesThatClip, "differ after"),
     TROUPE_CASE(ForwardDoesNotWait, Across, "differ after"),
     TROUPE_CASE(TailTakesTheNextScalars, AcrossWithSchedule, "differ after"),
     TROUPE_CASE(ReductionsCountedOverSteps, SkippingSteps,

@@ -1,0 +1,305 @@
+// Tests tensor parallelism in jobs: ranks along tp have pieces of layers. One
+// rank, which has all of the model, is the judge of losses, norms, parameters
+// and checkpoints.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/models/gpt2.h"
+#include "nn/optim/adam.h"
+#include "nn/optim/layerwise.h"
+#include "nn/optim/sgd.h"
+#include "tests/actors/sim/deep_models.h"
+#include "tests/actors/sim/simulated_run.h"
+#include "tests/actors/sim/small_job.h"
+#include "tests/actors/test_job.h"
+#include "tests/base/seeds.h"
+
+namespace troupe::actors {
+namespace {
+
+using MakeOptimizerFn = decltype(JobSpec::optimizer);
+
+struct Layout {
+  int tp, dp, pp;
+  std::string ToString() const {
+    return absl::StrCat("tp ", tp, ", dp ", dp, ", pp ", pp);
+  }
+};
+
+// Returns all layouts of up to 8 ranks with pieces.
+std::vector<Layout> Layouts() {
+  return {{2, 1, 1}, {4, 1, 1}, {2, 2, 1}, {2, 1, 2},
+          {2, 2, 2}, {4, 2, 1}, {4, 1, 2}};
+}
+
+JobSpec LaidOut(JobSpec spec, const Layout& layout) {
+  spec.plan.mesh = pipeline::Mesh(layout.dp, layout.pp, layout.tp);
+  return spec;
+}
+
+MakeOptimizerFn SgdThatClips() {
+  return [] {
+    nn::SgdOptions sgd;
+    sgd.lr = 0.1;
+    sgd.momentum = 0.9;
+    sgd.common.clip_grad_norm = 0.05;
+    return std::make_unique<nn::Sgd>(sgd);
+  };
+}
+
+MakeOptimizerFn AdamThatClips() {
+  return [] {
+    nn::AdamOptions adam = nn::AdamWDefaults();
+    adam.lr = 0.01;
+    adam.common.clip_grad_norm = 0.05;
+    adam.common.skip_nonfinite = true;
+    adam.common.ema_decay = 0.9;
+    return std::make_unique<nn::Adam>(adam);
+  };
+}
+
+// --- An MLP of small integers, whose sums are exact in any order. ---
+
+JobSpec ExactJob(const Layout& layout) {
+  SmallJobOptions options;
+  options.numbers = Numbers::kExact;
+  options.width = 8;
+  options.pieces = true;
+  JobSpec spec = LaidOut(SmallJob(options), layout);
+  if (layout.pp == 2) spec.plan.cuts = {2};
+  spec.test = spec.train;
+  spec.eval_every = 1;
+  return spec;
+}
+
+// Expects the losses and evaluations of the exact job on one rank, and that
+// copies are equal.
+void ExpectExact(const SimulatedRun& run) {
+  const SimulatedRun one = Simulate(ExactJob({1, 1, 1}), std::uint64_t{0});
+  ASSERT_EQ(one.check, absl::OkStatus());
+  ASSERT_EQ(run.check, absl::OkStatus());
+  ASSERT_EQ(run.reports.losses(), one.reports.losses());
+  ASSERT_EQ(run.reports.evaluations.size(), one.reports.evaluations.size());
+  for (std::size_t i = 0; i < run.reports.evaluations.size(); ++i) {
+    EXPECT_EQ(run.reports.evaluations[i].loss, one.reports.evaluations[i].loss);
+    EXPECT_EQ(run.reports.evaluations[i].count,
+              one.reports.evaluations[i].count);
+  }
+}
+
+TEST(TensorParallelTest, HasTheBitsOfOneRankWhereSumsAreExact) {
+  for (const Layout& layout : Layouts()) {
+    SCOPED_TRACE(layout.ToString());
+    for (const std::uint64_t seed : Seeds(100)) {
+      SCOPED_TRACE(seed);
+      ExpectExact(Simulate(ExactJob(layout), seed));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(TensorParallelTest, HasTheBitsOfOneRankWhereReductionsAreInline) {
+  for (const Layout& layout : {Layout{2, 2, 1}, Layout{4, 1, 1}}) {
+    JobSpec spec = ExactJob(layout);
+    spec.plan.inline_bytes = 1 << 30;
+    for (const std::uint64_t seed : Seeds(50)) {
+      SCOPED_TRACE(absl::StrCat(layout.ToString(), ", seed ", seed));
+      ExpectExact(Simulate(spec, seed));
+    }
+  }
+}
+
+TEST(TensorParallelTest, HasTheBitsOfOneRankOnThreads) {
+  const SimulatedRun one = Simulate(ExactJob({1, 1, 1}), std::uint64_t{0});
+  for (const Layout& layout : Layouts()) {
+    for (const std::int64_t inline_bytes : {0, 1 << 30}) {
+      JobSpec spec = ExactJob(layout);
+      spec.plan.inline_bytes = inline_bytes;
+      EXPECT_EQ(ReportsOf(spec).losses(), one.reports.losses())
+          << layout.ToString() << ", " << inline_bytes;
+    }
+  }
+}
+
+// Returns the path of the checkpoint of a whole run.
+std::string Saved(JobSpec spec, const std::string& name, std::uint64_t seed) {
+  spec.checkpoint.dir = FreshFolder(name);
+  spec.checkpoint.every = 100;  // the last step alone
+  spec.checkpoint.compare_replicas = true;
+  const SimulatedRun run = Simulate(spec, seed);
+  EXPECT_EQ(run.check, absl::OkStatus());
+  EXPECT_EQ(run.reports.checkpoints.size(), 1u);
+  return run.reports.checkpoints.empty() ? "" : run.reports.checkpoints[0];
+}
+
+// With 4 pieces as with one, files have whole parameters and states.
+TEST(TensorParallelTest, CheckpointsHaveTheBytesOfOneRank) {
+  for (const int pp : {1, 2}) {
+    const std::string want = Saved(ExactJob({1, 1, pp}), "whole", 0);
+    for (const Layout& layout : Layouts()) {
+      if (layout.pp != pp) continue;
+      for (const std::uint64_t seed : Seeds(10)) {
+        const std::string got =
+            Saved(ExactJob(layout), absl::StrCat("pieces_", seed), seed);
+        for (const std::string what : {"model", "optimizer"}) {
+          for (int i = 1; i <= pp; ++i) {
+            const std::string file =
+                pp == 1 ? absl::StrCat("/", what, ".safetensors")
+                        : absl::StrCat("/", what, "-0000", i, "-of-0000", pp,
+                                       ".safetensors");
+            EXPECT_EQ(FileBytes(got + file), FileBytes(want + file))
+                << layout.ToString() << file;
+          }
+        }
+      }
+    }
+  }
+}
+
+// --- A GPT. ---
+
+// Returns a job of three layers with 4 heads each; without pieces if tp is 1.
+JobSpec GptJob(const Layout& layout, const MakeOptimizerFn& optimizer,
+               bool tie_head = true) {
+  JobSpec spec = SmallGpt().Job(pipeline::Mesh(), /*micro_batches=*/4);
+  spec.model = [tie_head] {
+    nn::Gpt2Options options;
+    options.layers = 2;
+    options.heads = 4;
+    options.width = 16;
+    options.context = 4;
+    options.vocab_size = 7;
+    options.tie_head = tie_head;
+    return *nn::MakeGpt2(options);
+  };
+  spec.optimizer = optimizer;
+  spec.steps = 6;
+  if (layout.pp == 2) spec.plan.cuts = {"h.1"};
+  return LaidOut(std::move(spec), layout);
+}
+
+void ExpectNear(const Reports& got, const Reports& want) {
+  ASSERT_EQ(got.steps.size(), want.steps.size());
+  for (std::size_t i = 0; i < want.steps.size(); ++i) {
+    const StepReport &g = got.steps[i], &w = want.steps[i];
+    EXPECT_NEAR(g.loss, w.loss, 1e-5 * w.loss) << "step " << i;
+    EXPECT_NEAR(g.grad_norm, w.grad_norm, 1e-5 * w.grad_norm) << "step " << i;
+  }
+}
+
+TEST(TensorParallelTest, AGptHasTheLossesAndNormsOfOneRank) {
+  for (const MakeOptimizerFn& optimizer : {SgdThatClips(), AdamThatClips()}) {
+    for (const bool tie_head : {true, false}) {
+      const SimulatedRun one =
+          Simulate(GptJob({1, 1, 1}, optimizer, tie_head), std::uint64_t{0});
+      ASSERT_EQ(one.check, absl::OkStatus());
+      ASSERT_GT(one.reports.steps[0].grad_norm, 0.05) << "no step is clipped";
+      for (const Layout& layout : Layouts()) {
+        const JobSpec spec = GptJob(layout, optimizer, tie_head);
+        for (const std::uint64_t seed : Seeds(5)) {
+          SCOPED_TRACE(absl::StrCat(layout.ToString(), ", seed ", seed));
+          const SimulatedRun run = Simulate(spec, seed);
+          ASSERT_EQ(run.check, absl::OkStatus());
+          ExpectNear(run.reports, one.reports);
+        }
+      }
+    }
+  }
+}
+
+// The order of messages changes no bit.
+TEST(TensorParallelTest, AGptHasOneSetOfBitsUnderAllSeeds) {
+  const JobSpec spec = GptJob({2, 2, 2}, AdamThatClips());
+  const SimulatedRun want = Simulate(spec, std::uint64_t{0});
+  ASSERT_EQ(want.check, absl::OkStatus());
+  for (const std::uint64_t seed : Seeds(100)) {
+    ASSERT_EQ(Difference(Simulate(spec, seed), want), "") << "seed " << seed;
+  }
+  EXPECT_EQ(ReportsOf(spec).losses(), want.reports.losses());
+}
+
+// Returns the reports of a run of 6 steps from a checkpoint of 3.
+Reports From(const std::string& path, const Layout& layout,
+             const MakeOptimizerFn& optimizer) {
+  JobSpec spec = GptJob(layout, optimizer);
+  spec.checkpoint.from = path;
+  const SimulatedRun run = Simulate(spec, std::uint64_t{3});
+  EXPECT_EQ(run.check, absl::OkStatus()) << layout.ToString();
+  return run.reports;
+}
+
+// Returns the checkpoint of the first 3 steps.
+std::string ThreeSteps(const std::string& name, const Layout& layout,
+                       const MakeOptimizerFn& optimizer) {
+  JobSpec spec = GptJob(layout, optimizer);
+  spec.steps = 3;
+  return Saved(std::move(spec), name, /*seed=*/2);
+}
+
+TEST(TensorParallelTest, AnyLayoutGoesOnFromTheCheckpointOfAnother) {
+  const MakeOptimizerFn optimizer = AdamThatClips();
+  const std::string whole = ThreeSteps("from_one", {1, 1, 1}, optimizer);
+  const Reports want = From(whole, {1, 1, 1}, optimizer);
+  ASSERT_EQ(want.steps.size(), 3u);
+  for (const Layout& layout :
+       {Layout{2, 1, 1}, Layout{4, 1, 1}, Layout{2, 2, 1}, Layout{1, 1, 2}}) {
+    SCOPED_TRACE(layout.ToString());
+    const std::string path = ThreeSteps(
+        absl::StrCat("from_", layout.tp, layout.pp), layout, optimizer);
+    ExpectNear(From(path, {1, 1, 1}, optimizer), want);
+    ExpectNear(From(path, {2, 1, 1}, optimizer), want);
+    ExpectNear(From(path, {4, 1, 2}, optimizer), want);
+  }
+}
+
+TEST(TensorParallelTest, BeginsWithPiecesOfAFileOfWeights) {
+  const std::string path = absl::StrCat(
+      ThreeSteps("weights", {1, 1, 1}, SgdThatClips()), "/model.safetensors");
+  const auto reports_of = [&](const Layout& layout) {
+    JobSpec spec = GptJob(layout, AdamThatClips());
+    spec.init.from = path;
+    const SimulatedRun run = Simulate(spec, std::uint64_t{1});
+    EXPECT_EQ(run.check, absl::OkStatus());
+    return run.reports;
+  };
+  const Reports want = reports_of({1, 1, 1});
+  ExpectNear(reports_of({2, 1, 1}), want);
+  ExpectNear(reports_of({4, 1, 2}), want);
+}
+
+// --- Refusals. ---
+
+void ExpectRefused(const JobSpec& spec, const std::string& why) {
+  const absl::Status status = Simulate(spec, std::uint64_t{0}).result.status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(absl::StrContains(status.message(), "mesh.tp")) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), why)) << status;
+}
+
+TEST(TensorParallelTest, RefusesByNameWhatPiecesCannotDo) {
+  ExpectRefused(
+      GptJob({2, 1, 1},
+             [] { return std::make_unique<nn::Lamb>(nn::LambOptions()); }),
+      "LAMB");
+  ExpectRefused(GptJob({3, 1, 1}, SgdThatClips()), "3");
+}
+
+TEST(TensorParallelTest, SaysThatAModelHasNoPieces) {
+  std::vector<std::string> notes;
+  JobSpec spec = LaidOut(SmallJob(SmallJobOptions()), {2, 1, 1});
+  spec.note = [&](absl::string_view note) { notes.emplace_back(note); };
+  ASSERT_EQ(Simulate(spec, std::uint64_t{0}).check, absl::OkStatus());
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(notes[0], "no layer of the model is split"))
+      << notes[0];
+}
+
+}  // namespace
+}  // namespace troupe::actors
