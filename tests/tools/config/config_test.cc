@@ -99,6 +99,13 @@ TEST(Config, RanksAreReplicasTimesStages) {
       ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "3"), three}),
       "--ranks: 3 ranks do not make whole replicas of mesh.pp = 2 "
       "stages; use 4");
+  const Settings pieces = {Set("mesh.tp", "2"), Set("mesh.dp", "3")};
+  EXPECT_EQ(Parsed(kShort, pieces).job.plan.mesh,
+            pipeline::Mesh(/*dp=*/3, /*pp=*/1, /*tp=*/2));
+  EXPECT_EQ(Parsed(kShort, {Set("mesh.tp", "2"), four}).job.plan.mesh.dp(), 2);
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.tp", "2"), three}),
+            "--ranks: 3 ranks do not make whole replicas of mesh.pp = 1 "
+            "stages on mesh.tp = 2; use 4");
   const Setting none = {kRanksSetting, "many", "--ranks"};
   EXPECT_EQ(ErrorOf(kShort, {none}),
             "--ranks: \"many\" is not a number of ranks; write --ranks=2, say");

@@ -102,6 +102,19 @@ class SameBitsTest(TrainingTest):
         self.assert_same_bits(self.train(launch(3), owners),
                               self.one_process("--ranks=3"))
 
+    # Tensor parallelism: each rank has pieces of a ViT's blocks.
+    def test_pieces_of_layers_in_one_and_two_processes(self):
+        pieces = options(model__kind="vit_tiny", model__depth=2,
+                         model__heads=2, model__width=16,
+                         model__patch_size=7, mesh__dp=1, mesh__tp=2,
+                         optimizer__clip_grad_norm=0.5)
+        want = self.one_process(*pieces)
+        for transport in "shm", "tcp":
+            with self.subTest(transport):
+                self.assert_same_bits(
+                    self.train(launch(2), [
+                        *pieces, *options(comm__transport=transport)]), want)
+
     def test_a_pipeline_on_two_hosts(self):
         stages = options(mesh__dp=1, mesh__pp=2, mesh__cuts=7,
                          train__micro_batch_size=12)

@@ -40,7 +40,8 @@ Options:
                            the folder the trainer is started in. /dev/stdin is
                            what a pipe gives.
   --set section.key=value  Sets a key, over the file. May be repeated.
-  --ranks=N                So many ranks: sets mesh.dp to N / mesh.pp.
+  --ranks=N                So many ranks: sets mesh.dp to
+                           N / (mesh.pp * mesh.tp).
   --resume                 Goes on from the newest checkpoint in checkpoint.dir,
                            or starts where there is none.
   --init-from=FILE         Begins with the weights of a file (safetensors,

@@ -33,7 +33,7 @@ LoadedConfig With(const LoadedConfig& loaded, const MeshChoice& choice) {
   LoadedConfig changed = loaded;
   TrainerConfig& config = changed.config;
   pipeline::PlanOptions& plan = config.job.plan;
-  plan.mesh = pipeline::Mesh(choice.dp, choice.pp);
+  plan.mesh = pipeline::Mesh(choice.dp, choice.pp, plan.mesh.tp());
   plan.micro_batch_size = choice.micro_batch_size;
   plan.virtual_stages = choice.virtual_stages;
   config.pipeline.schedule =
@@ -146,13 +146,13 @@ absl::Status ShowMeshes(const LoadedConfig& loaded,
                         const std::function<bool(absl::string_view)>& write) {
   const pipeline::PlanOptions& plan = loaded.config.job.plan;
   actors::MeshSearch search;
-  search.ranks = plan.mesh.size();
+  search.ranks = plan.mesh.size() / plan.mesh.tp();
   search.global_batch_size = plan.global_batch_size;
   if (loaded.IsSet("train.micro_batch_size")) {
     search.micro_batch_size = plan.micro_batch_size;
   }
   search.tries_recompute = !SetsRecompute(loaded);
-  search.tries_zero = !loaded.IsSet("zero.stage");
+  search.tries_zero = !loaded.IsSet("zero.stage") && plan.mesh.tp() == 1;
   if (loaded.config.pipeline.memory_limit > 0) {
     search.memory_limit =
         static_cast<double>(loaded.config.pipeline.memory_limit);

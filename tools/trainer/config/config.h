@@ -115,7 +115,7 @@ struct TrainerConfig {
 };
 
 // Key of the setting that --ranks makes. It is no key of the file: it sets
-// mesh.dp to its value / mesh.pp, after all other settings.
+// mesh.dp to its value / (mesh.pp * mesh.tp), after all other settings.
 inline constexpr char kRanksSetting[] = "ranks";
 
 // One assignment of the command line: "--set train.steps=10" is

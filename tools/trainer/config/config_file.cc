@@ -200,25 +200,29 @@ void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
 
 absl::Status Apply(const Setting& setting, LoadedConfig& loaded);
 
-// Applies --ranks=N: sets mesh.dp to N / mesh.pp.
+// Applies --ranks=N: sets mesh.dp to N / (mesh.pp * mesh.tp).
 absl::Status ApplyRanks(const Setting& setting, LoadedConfig& loaded) {
   std::int64_t ranks = 0;
-  const std::int64_t pp = loaded.config.job.plan.mesh.pp();
+  const pipeline::Mesh& mesh = loaded.config.job.plan.mesh;
+  const std::int64_t each = std::int64_t{mesh.pp()} * mesh.tp();
   if (!absl::SimpleAtoi(setting.value, &ranks) || ranks < 1) {
     return At(setting.origin, absl::StrCat("\"", setting.value,
                                            "\" is not a number of ranks; "
                                            "write --ranks=2, say"));
   }
-  if (ranks % pp != 0) {
+  if (ranks % each != 0) {
+    const std::string tp =
+        mesh.tp() == 1 ? "" : absl::StrCat(" on mesh.tp = ", mesh.tp());
     return At(setting.origin,
               absl::StrCat(ranks,
                            " ranks do not make whole replicas of "
                            "mesh.pp = ",
-                           pp, " stages; use ", (ranks / pp + 1) * pp));
+                           mesh.pp(), " stages", tp, "; use ",
+                           (ranks / each + 1) * each));
   }
   Setting dp = setting;
   dp.key = "mesh.dp";
-  dp.value = absl::StrCat(ranks / pp);
+  dp.value = absl::StrCat(ranks / each);
   return Apply(dp, loaded);
 }
 

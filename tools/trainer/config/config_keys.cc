@@ -31,8 +31,8 @@ using pipeline::BucketOptions;
 using pipeline::PlanOptions;
 using Names = std::vector<std::string>;
 
-// Makes a field of one axis: keys set mesh.dp and mesh.pp one at a time, but a
-// mesh is set as a whole.
+// Makes a field of one axis: keys set mesh.dp, mesh.pp and mesh.tp one at a
+// time, but a mesh is set as a whole.
 template <typename ReplaceAxis>
 absl::Status SetAxis(const KeyValue& value, TrainerConfig& config,
                      ReplaceAxis replace) {
@@ -48,7 +48,7 @@ constexpr KeyField kMeshDp = {
     },
     [](const KeyValue& value, TrainerConfig& config) {
       return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
-        return pipeline::Mesh(size, mesh.pp());
+        return pipeline::Mesh(size, mesh.pp(), mesh.tp());
       });
     },
     [] { return pipeline::AxisFieldName("dp"); },
@@ -60,10 +60,23 @@ constexpr KeyField kMeshPp = {
     },
     [](const KeyValue& value, TrainerConfig& config) {
       return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
-        return pipeline::Mesh(mesh.dp(), size);
+        return pipeline::Mesh(mesh.dp(), size, mesh.tp());
       });
     },
     [] { return pipeline::AxisFieldName("pp"); },
+};
+
+constexpr KeyField kMeshTp = {
+    KeyType::kInteger,
+    [](const TrainerConfig& config) {
+      return KeyValue(std::int64_t{config.job.plan.mesh.tp()});
+    },
+    [](const KeyValue& value, TrainerConfig& config) {
+      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
+        return pipeline::Mesh(mesh.dp(), mesh.pp(), size);
+      });
+    },
+    [] { return pipeline::AxisFieldName("tp"); },
 };
 
 constexpr ConfigSection kSections[] = {
@@ -179,10 +192,14 @@ constexpr ConfigKey kTrainKeys[] = {
 constexpr ConfigKey kMeshAndCommKeys[] = {
     {"mesh.dp", kMeshDp, AtMost(kIntMax),
      "Replicas of the model, which share each global batch. --ranks=N sets it "
-     "to N / mesh.pp.",
+     "to N / (mesh.pp * mesh.tp).",
      "4"},
     {"mesh.pp", kMeshPp, AtMost(kIntMax),
      "Stages of the pipeline that a replica is cut into, one rank each.", "2"},
+    {"mesh.tp", kMeshTp, AtMost(kIntMax),
+     "Ranks that each compute with a part of the layers (tensor parallelism): "
+     "of attention and MLPs in gpt and vit. Must divide heads and widths.",
+     "2"},
     {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
      "Where stages begin: as many layers of the model as there are stages, "
      "less "

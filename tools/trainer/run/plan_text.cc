@@ -47,6 +47,29 @@ std::string HeadOf(const TrainerConfig& config, const pipeline::Plan& plan) {
       " on each replica\n");
 }
 
+// Returns a line about what ranks along tp have; "" if there is one.
+std::string PiecesText(const pipeline::Plan& plan) {
+  if (plan.mesh.tp() == 1) return "";
+  if (!plan.SplitsParameters()) {
+    return absl::StrCat("mesh.tp = ", plan.mesh.tp(),
+                        ": no layer of the model is split, so ranks along tp "
+                        "are copies\n");
+  }
+  std::int64_t whole = 0, own = 0;
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
+      if (!stage.IsSplit(static_cast<int>(i))) continue;
+      whole += stage.split_elems[i];
+      own += stage.parameter_elems[i];
+    }
+  }
+  return absl::StrCat(
+      "mesh.tp = ", plan.mesh.tp(), ": ", FormatCount(whole), " of ",
+      FormatCount(plan.parameter_elems()), " parameters are split, ",
+      FormatCount(own),
+      " on each rank along tp; times leave out what these ranks send\n");
+}
+
 // Returns the rows of stages, with milliseconds of a micro-batch or shares of
 // the model's arithmetic.
 std::string StageRows(const StepPrediction& step, bool measured) {
@@ -197,7 +220,7 @@ std::string Misfits(const TrainerConfig& config, const StepPrediction& step) {
 
 std::string PlanText(const TrainerConfig& config, const StepPrediction& step,
                      const PlanTextOptions& options) {
-  return absl::StrCat(HeadOf(config, step.plan), "\n",
+  return absl::StrCat(HeadOf(config, step.plan), PiecesText(step.plan), "\n",
                       StageRows(step, options.measured), TieRows(step.plan),
                       RankRows(step), StepText(step, options),
                       "memory expected: ", Fullest(step).ToString(), "\n",
