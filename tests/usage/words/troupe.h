@@ -149,6 +149,10 @@ namespace portion_h {
 extern const TrainerOptions options;
 }
 
+namespace predict_step_h {
+extern Task task;
+}
+
 namespace predictions_h {
 extern Trainer& trainer;
 extern const Task task;
