@@ -17,6 +17,7 @@
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/loss_loops.h"
 #include "nn/kernels/cpu/product.h"
+#include "nn/kernels/cpu/thin_product.h"
 #include "nn/kernels/cpu/transpose.h"
 
 namespace troupe::nn::cpu {
@@ -25,6 +26,9 @@ namespace {
 // Number of queries whose scores are computed together: two tiles high, so that
 // few products are spent on keys that the first of them does not see.
 constexpr Index kScoreRows = 2 * MaxRows(kTileVectors);
+// Largest number of queries that take keys and values in place: a copy of them
+// would cost more than it saves.
+constexpr Index kFewQueries = 4;
 // Number of keys of a block: a panel of their values fits the nearest cache
 // (AVX2). Backward holds two blocks of scores, and as many queries.
 constexpr Index kForwardKeys = 256;
@@ -171,8 +175,9 @@ inline void DropFactors(const AttentionHeadShape& s, Index row, Index begin,
 struct ForwardBlock {
   Index first_key, keys;
   Index first_row;  // query 0's row among all heads' rows
-  const float* kt;  // transposed
-  const float* v;   // panels of CopyPanels()
+  bool in_place;    // whether keys and values are read where they are
+  const float* k;   // transposed and scaled, or in place
+  const float* v;   // panels of CopyPanels(), or in place
   const float* q;   // this head's, from query 0
   float* y;
   float* largest;  // [T]: largest score; at last log-sum-exp
@@ -216,6 +221,50 @@ inline void DropRow(const AttentionHeadShape& s, const ForwardBlock& b, Index t,
   }
 }
 
+// Computes the scores of queries [begin, begin + rows) for `cols` keys.
+inline void Scores(const AttentionHeadShape& s, const ForwardBlock& b,
+                   Index begin, Index rows, Index cols) {
+  const float* const q = b.q + begin * s.q_row;
+  const Index stride = RowStride(b.keys);
+  if (!b.in_place) {
+    MultiplyByKeys(rows, cols, s.width, q, s.q_row, b.k, stride, b.scores);
+    return;
+  }
+  ThinProduct p;
+  p.rows = rows;
+  p.cols = cols;
+  p.depth = s.width;
+  p.x = q;
+  p.x_stride = s.q_row;
+  p.w = b.k;
+  p.w_stride = s.k_row;
+  p.scale = s.scale;
+  p.y = b.scores;
+  p.y_stride = stride;
+  MultiplyThin(p);
+}
+
+// Adds the block's values to y, by their probabilities.
+inline void AddValues(const AttentionHeadShape& s, const ForwardBlock& b,
+                      Index begin, Index rows, Index cols) {
+  Product p;
+  p.rows = rows;
+  p.cols = s.width;
+  p.depth = cols;
+  p.a = b.scores;
+  p.a_stride = RowStride(b.keys);
+  p.c = b.y + begin * s.y_row;
+  p.c_stride = s.y_row;
+  p.accumulate = b.first_key > 0;
+  if (!b.in_place) {
+    MultiplyByPanels</*kPacked=*/false>(p, b.keys, 0, b.v);
+    return;
+  }
+  p.b = b.v;
+  p.b_stride = s.v_row;
+  Multiply</*kPacked=*/false>(p);
+}
+
 // Processes queries [begin, begin + rows), at most kScoreRows.
 inline void ForwardRows(const AttentionHeadShape& s, const ForwardBlock& b,
                         Index begin, Index rows) {
@@ -223,24 +272,14 @@ inline void ForwardRows(const AttentionHeadShape& s, const ForwardBlock& b,
   const Index cols = SeenOf(s, last, b.first_key, b.keys);
   if (cols == 0) return;
   const Index stride = RowStride(b.keys);
-  MultiplyByKeys(rows, cols, s.width, b.q + begin * s.q_row, s.q_row, b.kt,
-                 stride, b.scores);
+  Scores(s, b, begin, rows, cols);
   for (Index i = 0; i < rows; ++i) {
     SoftmaxRow(s, b, begin + i, Padded(cols), b.scores + i * stride);
   }
   for (Index i = 0; s.dropout != nullptr && i < rows; ++i) {
     DropRow(s, b, begin + i, b.scores + i * stride);
   }
-  Product p;
-  p.rows = rows;
-  p.cols = s.width;
-  p.depth = cols;
-  p.a = b.scores;
-  p.a_stride = stride;
-  p.c = b.y + begin * s.y_row;
-  p.c_stride = s.y_row;
-  p.accumulate = b.first_key > 0;
-  MultiplyByPanels</*kPacked=*/false>(p, b.keys, 0, b.v);
+  AddValues(s, b, begin, rows, cols);
   const Index end = b.first_key + b.keys;
   if (end < s.keys && SeenOf(s, last, end, 1) > 0) return;
   for (Index t = begin; t <= last; ++t) {
@@ -262,11 +301,16 @@ inline void AttentionForward(const AttentionHeadShape& s,
     ForwardBlock b;
     b.first_key = begin;
     b.keys = Min(kForwardKeys, s.keys - begin);
-    b.kt = kt;
-    b.v = v;
+    b.in_place = s.queries <= kFewQueries;
+    b.k = in.k + begin * s.k_row;
+    b.v = in.v + begin * s.v_row;
     b.scores = scores;
-    TransposeKeys(s, in.k, s.k_row, begin, b.keys, s.scale, kt);
-    CopyPanels(b.keys, s.width, in.v + begin * s.v_row, s.v_row, v);
+    if (!b.in_place) {
+      TransposeKeys(s, in.k, s.k_row, begin, b.keys, s.scale, kt);
+      CopyPanels(b.keys, s.width, b.v, s.v_row, v);
+      b.k = kt;
+      b.v = v;
+    }
     for (Index h = 0; h < s.group && s.queries > 0; ++h) {
       b.first_row = h * s.queries;
       b.q = in.q + h * s.width;

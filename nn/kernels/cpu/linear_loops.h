@@ -1,13 +1,15 @@
 // Linear layers on the products of product.h. The forward pass transposes its
 // smaller operand: either w (then a tile is samples x outputs) or x and y (then
-// it is outputs x samples, and w is read once, in place). The backward passes
-// take their operands in place.
+// it is outputs x samples, and w is read once, in place). For few samples it
+// transposes w as it reads it (thin_product.h). The backward passes take their
+// operands in place.
 
 #ifndef NN_KERNELS_CPU_LINEAR_LOOPS_H_
 #define NN_KERNELS_CPU_LINEAR_LOOPS_H_
 
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/product.h"
+#include "nn/kernels/cpu/thin_product.h"
 #include "nn/kernels/cpu/transpose.h"
 
 namespace troupe::nn::cpu {
@@ -15,6 +17,11 @@ namespace {
 
 inline bool TransposesWeights(Index n, Index k, Index m) {
   return m * k <= n * (k + m);
+}
+
+// Whether a forward pass takes few samples by many weights.
+inline bool IsThin(Index n, Index k, Index m) {
+  return n <= kThinRows && !TransposesWeights(n, k, m);
 }
 
 // Returns the floats of the operand that a forward pass transposes, and of y.
@@ -31,41 +38,26 @@ inline Index LinearScratch(Index n, Index k, Index m) {
              Max(ProductScratch(n, k), ProductScratch(m, k)));
 }
 
-// Computes y[n, m] for one to three samples: dot products along k, four at a
-// time.
-inline void LinearForwardFew(Index n, Index k, Index m, const float* x,
-                             const float* w, const float* b, float* y) {
-  for (Index i = 0; i < n; ++i) {
-    for (Index j = 0; j < m; j += 4) {
-      const float* row[4];
-      Vec sum[4];
-      for (int u = 0; u < 4; ++u) {
-        row[u] = w + Min(j + u, m - 1) * k;
-        sum[u] = Zero();
-      }
-      for (Index p = 0; p < k; p += kLanes) {
-        const Mask mask = First(k - p);
-        const Vec v = LoadSome(x + i * k + p, mask);
-        TROUPE_UNROLL
-        for (int u = 0; u < 4; ++u) {
-          sum[u] = Fma(v, LoadSome(row[u] + p, mask), sum[u]);
-        }
-      }
-      for (int u = 0; u < 4 && j + u < m; ++u) {
-        y[i * m + j + u] = SumLanes(sum[u]) + (b ? b[j + u] : 0.0f);
-      }
-    }
-  }
-}
-
 inline void LinearForward(Index n, Index k, Index m, const float* x,
                           const float* w, const float* b, float* y,
                           float* scratch) {
+  if (IsThin(n, k, m)) {
+    ThinProduct p;
+    p.rows = n;
+    p.cols = m;
+    p.depth = k;
+    p.x = x;
+    p.x_stride = k;
+    p.w = w;
+    p.w_stride = k;
+    p.y = y;
+    p.y_stride = m;
+    p.end = b;
+    return MultiplyThin(p);
+  }
   Product p;
   p.depth = k;
-  if (n < 4) {
-    LinearForwardFew(n, k, m, x, w, b, y);
-  } else if (TransposesWeights(n, k, m)) {
+  if (TransposesWeights(n, k, m)) {
     TransposeMatrix(m, k, w, k, scratch, Padded(m), /*pad=*/true, nullptr);
     p.rows = n;
     p.cols = m;

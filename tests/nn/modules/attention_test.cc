@@ -247,6 +247,30 @@ TEST_F(AttentionTest, ASampleIsOnItsOwn) {
   }
 }
 
+// So is a query, whose keys and values are copied if there are many queries.
+TEST_F(AttentionTest, AQueryIsOnItsOwn) {
+  const auto cpu = CreateCpuKernels({});
+  const auto draws = [&](const char* name, const Shape& shape) {
+    return MakeTensor(shape, DType::kF32, NormalDraws(name, shape.numel()),
+                      cpu->allocator());
+  };
+  const std::int64_t T = 9, row = 4 * 19;
+  const Tensor q = draws("q", {1, T, row}), kv = draws("kv", {1, 300, row});
+  Context ctx(*cpu);
+  ops::AttentionOptions options;
+  options.heads = 4;
+  options.kv_heads = 2;
+  const Tensor all = ops::PackedAttention(ctx, q, kv, options);
+  for (std::int64_t count = 1; count < T; ++count) {
+    const Shape shape = {1, count, row};
+    const std::int64_t from = (T - count) * row;
+    const Tensor some =
+        ops::PackedAttention(ctx, q.FlatView(from, shape), kv, options);
+    ASSERT_TRUE(ctx.ok()) << ctx.status();
+    EXPECT_TRUE(BitEqual(some, all.FlatView(from, shape))) << count;
+  }
+}
+
 TEST_F(AttentionTest, HeadsMustDivideTheWidth) {
   MultiheadAttention attention(8, 3);
   EXPECT_EQ(ErrorOf(attention, {1, 2, 8}),

@@ -5,6 +5,7 @@
 #include "nn/kernels/cpu/cpu_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -130,18 +131,19 @@ struct Case {
   Program run;
 };
 
-// Shapes on both sides of: 1, 3 and 4 samples (dot products), w or x
-// transposed, tails of every width, sums longer than a chain, weights that
-// oneDNN handles, gradients of many rows (written row by row, operands copied
-// or not).
+// Shapes on both sides of: w or x transposed, every number of samples up to 20
+// (w transposed in registers up to 16), tails of every width, sums longer than
+// a chain, weights that oneDNN handles, gradients of many rows (written row by
+// row, operands copied or not).
 void AddLinears(std::vector<Case>& cases) {
-  const std::int64_t shapes[][3] = {
+  std::vector<std::array<std::int64_t, 3>> shapes = {
       {1, 5, 3},      {3, 70, 9},     {4, 70, 9},       {5, 16, 16},
       {20, 10, 10},   {20, 10, 5},    {16, 400, 120},   {17, 31, 33},
       {33, 65, 7},    {64, 513, 10},  {67, 1100, 130},  {130, 48, 200},
       {700, 3, 100},  {64, 300, 64},  {24, 1030, 1031}, {600, 330, 150},
       {40, 203, 170}, {40, 208, 170}, {5, 2100, 70},    {100, 64, 40},
       {100, 65, 41}};
+  for (std::int64_t n = 1; n <= 20; ++n) shapes.push_back({n, 300 + n, 78});
   for (const auto& s : shapes) {
     cases.push_back({absl::StrCat("linear_", s[0], "x", s[1], "x", s[2]),
                      [N = s[0], K = s[1], M = s[2]](Kernels& k, Shifted make) {
@@ -247,6 +249,27 @@ TEST_P(CpuKernelsTest, ASampleHasTheSameBitsAmongOtherSamples) {
     ASSERT_TRUE(
         kernels->LinearForward(x.Slice(begin, begin + 34), w, b, part).ok());
     EXPECT_TRUE(BitEqual(part, y.Slice(begin, begin + 34))) << begin;
+  }
+}
+
+// Generation computes one row for a text, or several texts together, and has
+// the bits of a forward of all tokens (docs/numerics.md).
+TEST_P(CpuKernelsTest, ARowHasTheSameBitsInAnyNumberOfFewRows) {
+  if (GetParam().dtype != DType::kF32) {
+    GTEST_SKIP() << "in bf16 the kernel depends on the number of rows";
+  }
+  const auto kernels = CreateCpuKernels(GetParam().options);
+  Shifted make(*kernels, 0, GetParam().dtype);
+  for (const std::int64_t K : {19, 256, 600}) {
+    Tensor x = make({20, K}), w = make({70, K}), b = make({70});
+    Tensor y = make({20, 70});
+    ASSERT_TRUE(kernels->LinearForward(x, w, b, y).ok());
+    for (std::int64_t count = 1; count < 20; ++count) {
+      Tensor part = make({count, 70});
+      ASSERT_TRUE(
+          kernels->LinearForward(x.Slice(20 - count, 20), w, b, part).ok());
+      EXPECT_TRUE(BitEqual(part, y.Slice(20 - count, 20))) << count << " " << K;
+    }
   }
 }
 
