@@ -64,7 +64,8 @@ struct GenerateOptions {
 
 // Returns the model's logits for tokens i64 (N, T): f32 (N, T, vocabulary), on
 // the host. If `places` is not empty, the tokens go on with texts whose past
-// tokens a key-value cache has from calls before.
+// tokens a key-value cache has from calls before; if `places.wanted` is not
+// negative, (1, 1, vocabulary) of that position will do.
 using LogitsFn = std::function<absl::StatusOr<Tensor>(
     const Tensor& tokens, const TextPlaces& places)>;
 

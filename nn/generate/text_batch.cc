@@ -10,20 +10,19 @@
 namespace troupe::nn {
 namespace {
 
-// A text grows by one token at a time, and each length would be a new shape for
-// the kernels. So its end is padded to a power of two, at least this length: a
-// causal model's rows do not depend on later tokens.
+// Without a cache, a text grows by one token at a time, and each length would
+// be a new shape for the kernels. So its end is padded to a power of two, at
+// least this length: a causal model's rows do not depend on later tokens. With
+// a cache there are few such forwards, and the end is padded to a multiple.
 constexpr std::int64_t kShortestForward = 16;
-// Least number of samples of a step. The CPU's kernels sum a product of fewer
-// rows in another order, and take as long (docs/numerics.md).
-constexpr std::int64_t kRowsMin = 4;
 // Limit on the difference of logits by rounding, in parts of the largest: that
 // of bf16, the coarsest dtype of a model, times the depth of one.
 constexpr float kDifferenceMax = 0.05f;
 
-std::int64_t ForwardLength(std::int64_t tokens, std::int64_t context) {
+std::int64_t ForwardLength(std::int64_t tokens, std::int64_t context,
+                           bool caches) {
   std::int64_t length = kShortestForward;
-  while (length < tokens) length *= 2;
+  while (length < tokens) length += caches ? kShortestForward : length;
   return std::min(length, context);
 }
 
@@ -98,18 +97,26 @@ absl::Status TextBatch::Whole(Text& text, std::int64_t place) {
   TROUPE_ASSIGN_OR_RETURN(
       const Tensor logits,
       Logits(absl::MakeConstSpan(text.tokens).last(seen), kept ? place : -1));
-  return Take(text, RowOf(logits, static_cast<std::int64_t>(seen) - 1));
+  // The model may leave out the other positions.
+  const std::int64_t last =
+      kept && logits.dim(1) == 1 ? 0 : static_cast<std::int64_t>(seen) - 1;
+  return Take(text, RowOf(logits, last));
 }
 
 absl::StatusOr<Tensor> TextBatch::Logits(absl::Span<const std::int32_t> text,
                                          std::int64_t place) {
-  const std::int64_t length =
-      ForwardLength(static_cast<std::int64_t>(text.size()), options_.context);
+  const std::int64_t length = ForwardLength(
+      static_cast<std::int64_t>(text.size()), options_.context, caches_);
   TROUPE_ASSIGN_OR_RETURN(Tensor input,
                           Tensor::Create({1, length}, DType::kI64, memory_));
   std::int64_t* tokens = input.data<std::int64_t>();
   std::fill(std::copy(text.begin(), text.end(), tokens), tokens + length, 0);
-  return Forward(input, place < 0 ? TextPlaces() : PlacesOf({{place, 0}}));
+  TextPlaces places;
+  if (place >= 0) {
+    places = PlacesOf({{place, 0}});
+    places.wanted = static_cast<std::int64_t>(text.size()) - 1;
+  }
+  return Forward(input, places);
 }
 
 absl::StatusOr<Tensor> TextBatch::Forward(const Tensor& tokens,
@@ -117,8 +124,11 @@ absl::StatusOr<Tensor> TextBatch::Forward(const Tensor& tokens,
   TROUPE_ASSIGN_OR_RETURN(Tensor output, logits_(tokens, places));
   const Shape& shape = output.shape();
   const std::int64_t rows = tokens.dim(0), length = tokens.dim(1);
-  if (shape.rank() == 3 && shape[0] == rows && shape[1] == length &&
-      shape[2] > 0 && output.dtype() == DType::kF32) {
+  const bool is_wanted =
+      places.wanted >= 0 && shape.rank() == 3 && shape[0] == 1 && shape[1] == 1;
+  if (shape.rank() == 3 && shape[0] == rows &&
+      (shape[1] == length || is_wanted) && shape[2] > 0 &&
+      output.dtype() == DType::kF32) {
     return output;
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -129,12 +139,10 @@ absl::StatusOr<Tensor> TextBatch::Forward(const Tensor& tokens,
 
 absl::Status TextBatch::Continue(absl::Span<const std::int64_t> places) {
   const auto count = static_cast<std::int64_t>(places.size());
-  const std::int64_t rows = std::max(count, kRowsMin);
   TROUPE_ASSIGN_OR_RETURN(Tensor input,
-                          Tensor::Create({rows, 1}, DType::kI64, memory_));
+                          Tensor::Create({count, 1}, DType::kI64, memory_));
   std::int64_t* const tokens = input.data<std::int64_t>();
-  std::fill(tokens, tokens + rows, 0);
-  std::vector<TextPlaces::Row> at(rows, {/*text=*/-1, /*past=*/0});
+  std::vector<TextPlaces::Row> at(places.size());
   for (std::int64_t i = 0; i < count; ++i) {
     const Text& text = *texts_[places[i]];
     tokens[i] = text.tokens.back();

@@ -7,8 +7,11 @@
 //   std::unique_ptr<Sequential> model = *MakeGpt2(options);
 //
 // The input is tokens i64 (N, T), the output logits (N, T, vocabulary); T is at
-// most the context. Children: wte, wpe, drop, h (a Sequential of blocks "0",
-// "1", ...), ln_f, lm_head; so stages begin at "h.6", say. A block is
+// most the context. With a key-value cache, one text may have (1, 1,
+// vocabulary), for the position that is wanted (nn/tensor/text_places.h).
+//
+// Children: wte, wpe, drop, h (a Sequential of blocks "0", "1", ...), ln_f,
+// lm_head; so stages begin at "h.6", say. A block is
 //
 //     x = x + attn(ln_1(x));  y = x + mlp.c_proj(gelu(mlp.c_fc(ln_2(x))))
 //

@@ -25,6 +25,9 @@ struct TextPlaces {
   std::int64_t texts = 0;
   std::int64_t context = 0;
   std::vector<Row> rows;  // empty: nothing is kept
+  // The only position of the new tokens whose output is asked for; -1: all. A
+  // model may give the output of one row at that position alone.
+  std::int64_t wanted = -1;
 
   bool empty() const { return rows.empty(); }
 };

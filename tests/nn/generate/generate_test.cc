@@ -165,20 +165,24 @@ TEST_F(GenerateTest, AStepIsOneTokenOfEachText) {
   Bind(*model);
   options_.tokens = 100;
   options_.context = 128;
-  std::vector<Shape> whole, steps;
+  std::vector<Shape> whole, steps, outputs;
   const LogitsFn logits = LogitsOf(*model, *kernels_);
   const LogitsFn counted = [&](const Tensor& tokens, const TextPlaces& places) {
     (tokens.dim(1) > 1 ? whole : steps).push_back(tokens.shape());
     EXPECT_EQ(places.empty(), whole.size() == 2 && tokens.dim(1) > 1);
-    return logits(tokens, places);
+    absl::StatusOr<Tensor> output = logits(tokens, places);
+    if (tokens.dim(1) > 1) outputs.push_back(output->shape());
+    return output;
   };
   EXPECT_TRUE(Generate(counted, kernels_->allocator(), Prompt(17), options_,
                        [](std::int32_t) { return true; })
                   .ok());
   // The prompt, and the text with which the first step is compared.
   EXPECT_THAT(whole, ElementsAre(Shape{1, 32}, Shape{1, 32}));
+  // Only the last position of a prompt is asked for.
+  EXPECT_THAT(outputs, ElementsAre(Shape{1, 1, 65}, Shape{1, 32, 65}));
   ASSERT_EQ(steps.size(), 99u);
-  for (const Shape& step : steps) EXPECT_EQ(step, (Shape{4, 1}));
+  for (const Shape& step : steps) EXPECT_EQ(step, (Shape{1, 1}));
 }
 
 // Keeps the texts apart.
