@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -13,6 +14,12 @@
 #include "nn/random/philox.h"
 
 namespace troupe::data {
+namespace {
+
+// Limit on the bytes of a line that a message shows.
+constexpr std::size_t kShownBytesMax = 40;
+
+}  // namespace
 
 absl::StatusOr<SampleWeightsPtr> SampleWeights::Create(
     const std::vector<double>& weights) {
@@ -67,7 +74,7 @@ absl::StatusOr<std::vector<double>> ReadSampleWeights(base::FileSystem& files,
   TROUPE_ASSIGN_OR_RETURN(const std::string text,
                           base::ReadWholeFile(files, path, kWeightsBytesMax));
   std::vector<double> weights;
-  std::int64_t line = 0;
+  std::int64_t line = 0, count = 0;
   for (absl::string_view entry : absl::StrSplit(text, '\n')) {
     ++line;
     entry = absl::StripAsciiWhitespace(entry);
@@ -75,14 +82,16 @@ absl::StatusOr<std::vector<double>> ReadSampleWeights(base::FileSystem& files,
     double weight = 0;
     if (!absl::SimpleAtod(entry, &weight)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", line, ": \"", entry.substr(0, 40),
+          absl::StrCat(path, ":", line, ": \"",
+                       absl::CHexEscape(entry.substr(0, kShownBytesMax)),
                        "\" is not a number; write one weight a line"));
     }
-    weights.push_back(weight);
+    // Lines beyond the samples are only counted.
+    if (++count <= samples) weights.push_back(weight);
   }
-  if (static_cast<std::int64_t>(weights.size()) != samples) {
+  if (count != samples) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, " has ", weights.size(), " weights for ", samples,
+        path, " has ", count, " weights for ", samples,
         " training samples; write one for each, in the order of the samples"));
   }
   return weights;

@@ -1,20 +1,30 @@
 // Files that were valid once: thousands of seeded mutations of each, which the
 // parsers must answer with a Status or with arrays of the right size.
+// TROUPE_FUZZ_ROUNDS=10000000 is the number of mutations of each.
 
+#include <cmath>
+#include <cstdlib>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "data/cifar10.h"
 #include "data/gzip.h"
 #include "data/idx.h"
 #include "data/mnist.h"
+#include "data/sample_weights.h"
 #include "gtest/gtest.h"
 #include "nn/random/philox.h"
 #include "tests/data/test_util.h"
+#include "tests/nn/serialize/one_file.h"
 
 namespace troupe::data {
 namespace {
 
-constexpr int kMutations = 20000;
+const int kMutations = [] {
+  int rounds = 0;
+  const char* const text = std::getenv("TROUPE_FUZZ_ROUNDS");
+  return text != nullptr && absl::SimpleAtoi(text, &rounds) ? rounds : 20000;
+}();
 constexpr std::uint64_t kSeed = 20240607;
 
 Bytes Noise(std::size_t size) {
@@ -132,6 +142,31 @@ TEST(ParserFuzzTest, Cifar10) {
     }
     return MakeImageDataset(images, {}).ok();
   });
+}
+
+// Weights as text, among them numbers that are hardly any.
+TEST(ParserFuzzTest, SampleWeights) {
+  static constexpr std::int64_t kSamples = 9;
+  Fuzz(BytesOfText("1\n0.5\n2e-3\n\n 0 \n7\r\n1e308\n5e-324\n0x1p3\n+4"),
+       kMutations, [](const Bytes& bytes) {
+         nn::OneFile files(std::string(bytes.begin(), bytes.end()));
+         const auto read = ReadSampleWeights(files, "fuzz", kSamples);
+         const auto weights =
+             read.ok() ? SampleWeights::Create(*read) : read.status();
+         if (!weights.ok()) {
+           for (const char c : weights.status().message()) {
+             EXPECT_TRUE(c >= ' ' && c <= '~') << weights.status();
+           }
+           return false;
+         }
+         EXPECT_EQ((*weights)->size(), kSamples);
+         for (const double uniform : {0.0, 0.5, std::nextafter(1.0, 0)}) {
+           const std::int64_t sample = (*weights)->SampleAt(uniform);
+           EXPECT_TRUE(sample >= 0 && sample < kSamples &&
+                       (*read)[static_cast<std::size_t>(sample)] > 0);
+         }
+         return true;
+       });
 }
 
 }  // namespace

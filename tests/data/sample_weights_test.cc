@@ -86,6 +86,9 @@ TEST(SampleWeightsTest, ReadsAFile) {
   EXPECT_THAT(*made, ElementsAre(0.5, 2, 0));
   EXPECT_EQ(read("1\ntwo\n", 2).status().message(),
             path + ":2: \"two\" is not a number; write one weight a line");
+  // Nothing that a terminal obeys.
+  EXPECT_THAT(std::string(read("1\n\x1b[2Jx\n", 2).status().message()),
+              HasSubstr(":2: \"\\x1b[2Jx\" is not"));
   EXPECT_EQ(read("1\n2\n", 3).status().message(),
             path +
                 " has 2 weights for 3 training samples; write one for each, "
