@@ -271,8 +271,8 @@ absl::StatusOr<DataSplits> OpenTextKind(const DatasetOptions& options,
 
 absl::StatusOr<DataSplits> OpenTokensKind(const DatasetOptions& options,
                                           const FilesPtr& files) {
-  return FromText(options, OpenTokens(*files, options.path, options.text,
-                                      SplitOf(options)));
+  return FromText(
+      options, OpenTokens(files, options.path, options.text, SplitOf(options)));
 }
 
 ImageOptions ImagesOf(const DatasetOptions& options) {

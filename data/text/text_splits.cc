@@ -279,10 +279,11 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
   return splits;
 }
 
-absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
+absl::StatusOr<TextSplits> OpenTokens(std::shared_ptr<base::FileSystem> disk,
                                       const std::string& path,
                                       const TextOptions& options,
                                       const SplitOptions& split) {
+  base::FileSystem& files = *disk;
   TROUPE_RETURN_IF_ERROR(options.Validate());
   TokenFileOptions file;
   file.vocab_size = options.vocab_size;
@@ -292,7 +293,7 @@ absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
   TextSplits splits;
   if (IsTokenPattern(path) && !files.Exists(path)) {
     TROUPE_ASSIGN_OR_RETURN(const TokenShards opened,
-                            OpenTokenShards(files, path, file));
+                            OpenTokenShards(disk, path, file));
     TROUPE_ASSIGN_OR_RETURN(splits, SplitShards(opened, options, split));
     splits.notes.push_back(opened.note);
   } else if (files.Exists(base::JoinPath(path, kTrainFile)) ||

@@ -19,6 +19,7 @@
 #define DATA_TEXT_TEXT_SPLITS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -95,7 +96,7 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
 // if any, for testing, ignoring `split`; or, if its name is a pattern, all
 // files with such names as one (token_shards.h). Returns a tokenizer if
 // `options` name one with a path.
-absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
+absl::StatusOr<TextSplits> OpenTokens(std::shared_ptr<base::FileSystem> disk,
                                       const std::string& path,
                                       const TextOptions& options,
                                       const SplitOptions& split);

@@ -202,6 +202,12 @@ absl::StatusOr<TokenSourcePtr> OpenTokenFile(base::FileSystem& files,
                                              const TokenFileOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<base::ReadableFile> file,
                           files.Open(path));
+  return OpenTokenFile(std::move(file), path, options);
+}
+
+absl::StatusOr<TokenSourcePtr> OpenTokenFile(
+    std::unique_ptr<base::ReadableFile> file, const std::string& path,
+    const TokenFileOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const Layout layout,
                           LayoutOf(*file, path, options.bare_type));
   return TokenSourcePtr(std::make_shared<TokensInFile>(

@@ -31,6 +31,7 @@
 #define DATA_TEXT_TOKEN_FILE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -56,6 +57,11 @@ struct TokenFileOptions {
 absl::StatusOr<TokenSourcePtr> OpenTokenFile(base::FileSystem& files,
                                              const std::string& path,
                                              const TokenFileOptions& options);
+
+// The same for an open file; `path` is its name in errors.
+absl::StatusOr<TokenSourcePtr> OpenTokenFile(
+    std::unique_ptr<base::ReadableFile> file, const std::string& path,
+    const TokenFileOptions& options);
 
 }  // namespace troupe::data
 

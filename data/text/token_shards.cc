@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "data/text/file_pool.h"
 
 namespace troupe::data {
 namespace {
@@ -66,17 +67,20 @@ bool IsTokenPattern(absl::string_view path) {
   return path.find_first_of("*?[") != absl::string_view::npos;
 }
 
-absl::StatusOr<TokenShards> OpenTokenShards(base::FileSystem& files,
-                                            const std::string& pattern,
-                                            const TokenFileOptions& options) {
+absl::StatusOr<TokenShards> OpenTokenShards(
+    std::shared_ptr<base::FileSystem> files, const std::string& pattern,
+    const TokenFileOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                          NamesLike(files, pattern));
+                          NamesLike(*files, pattern));
+  const auto pool =
+      std::make_shared<FilePool>(std::move(files), kOpenTokenFilesMax);
   std::vector<TokenSourcePtr> train, test;
   for (const std::string& name : names) {
-    TROUPE_ASSIGN_OR_RETURN(
-        TokenSourcePtr tokens,
-        OpenTokenFile(files, absl::StrCat(SplitPattern(pattern).first, name),
-                      options));
+    const std::string path = absl::StrCat(SplitPattern(pattern).first, name);
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<base::ReadableFile> file,
+                            FilePool::Open(pool, path));
+    TROUPE_ASSIGN_OR_RETURN(TokenSourcePtr tokens,
+                            OpenTokenFile(std::move(file), path, options));
     (IsTestName(name) ? test : train).push_back(std::move(tokens));
   }
   TokenShards shards;

@@ -3,7 +3,7 @@
 //   IsTokenPattern("shards/*.bin");                                 // true
 //   TROUPE_ASSIGN_OR_RETURN(
 //       TokenShards shards,
-//       OpenTokenShards(files, "shards/fineweb_*.bin", file_options));
+//       OpenTokenShards(disk, "shards/fineweb_*.bin", file_options));
 //   shards.train->size();             // tokens of all files to train on
 //   shards.test;                      // those of fineweb_val_000000.bin
 //
@@ -12,12 +12,14 @@
 // window may begin in one and end in the next. Names with a word val, valid,
 // validation, dev or test are the test part, unless all have one.
 //
-// Each file is open for as long as the sources are used.
+// Any number of files may be used: at most kOpenTokenFilesMax of them are open,
+// the others are opened anew when they are read (file_pool.h).
 
 #ifndef DATA_TEXT_TOKEN_SHARDS_H_
 #define DATA_TEXT_TOKEN_SHARDS_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,7 @@
 namespace troupe::data {
 
 inline constexpr std::size_t kTokenFilesMax = 1 << 16;
+inline constexpr std::size_t kOpenTokenFilesMax = 128;
 
 struct TokenShards {
   TokenSourcePtr train;
@@ -43,9 +46,9 @@ bool IsTokenPattern(absl::string_view path);
 //   kNotFound:          no file has such a name.
 //   kResourceExhausted: more than kTokenFilesMax do.
 //   other:              OpenTokenFile(), which names the file.
-absl::StatusOr<TokenShards> OpenTokenShards(base::FileSystem& files,
-                                            const std::string& pattern,
-                                            const TokenFileOptions& options);
+absl::StatusOr<TokenShards> OpenTokenShards(
+    std::shared_ptr<base::FileSystem> files, const std::string& pattern,
+    const TokenFileOptions& options);
 
 }  // namespace troupe::data
 

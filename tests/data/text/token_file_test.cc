@@ -1,8 +1,15 @@
 #include "data/text/token_file.h"
 
-#include <cstring>
+#include <sys/resource.h>
 
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/files/file_system.h"
 #include "data/text/text_splits.h"
+#include "data/text/token_shards.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/random/philox.h"
@@ -176,7 +183,7 @@ TEST(TokenFileTest, DamagedFiles) {
 }
 
 TEST(OpenTokensTest, SplitsAFileAndTakesTheFilesOfAFolder) {
-  base::PosixFileSystem files;
+  const auto files = std::make_shared<base::PosixFileSystem>();
   const std::string folder = MakeTempFolder();
   TextOptions options;
   options.context = 2;
@@ -211,7 +218,7 @@ Bytes Shard(const std::vector<std::uint16_t>& tokens) {
 }
 
 TEST(OpenTokensTest, APatternJoinsFiles) {
-  base::PosixFileSystem files;
+  const auto files = std::make_shared<base::PosixFileSystem>();
   const std::string folder = MakeTempFolder();
   TextOptions options;
   options.context = 2;
@@ -249,7 +256,7 @@ TEST(OpenTokensTest, APatternJoinsFiles) {
 }
 
 TEST(OpenTokensTest, AnEvaluationOpensTheTestFilesAlone) {
-  base::PosixFileSystem files;
+  const auto files = std::make_shared<base::PosixFileSystem>();
   TextOptions options;
   options.context = 2;
   SplitOptions split;
@@ -278,8 +285,101 @@ TEST(OpenTokensTest, AnEvaluationOpensTheTestFilesAlone) {
   EXPECT_FALSE(OpenTokens(files, empty, options, split).ok());
 }
 
+// Number of files that this process has open.
+std::size_t OpenFiles() {
+  return base::PosixFileSystem().List("/proc/self/fd")->size();
+}
+
+// Limits the number of files that this process may have open, for a scope.
+class FileLimit {
+ public:
+  explicit FileLimit(std::size_t files) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    rlimit lower = before_;
+    lower.rlim_cur = files;
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &lower), 0);
+  }
+  ~FileLimit() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
+// Writes the shards 000.bin, 001.bin, ...; shard i has tokens 2i and 2i + 1.
+std::string FolderOfShards(int count) {
+  const std::string folder = MakeTempFolder();
+  for (int i = 0; i < count; ++i) {
+    const auto first = static_cast<std::uint16_t>(2 * i);
+    WriteFile(folder, absl::StrCat(absl::Dec(i, absl::kZeroPad3), ".bin"),
+              Shard({first, static_cast<std::uint16_t>(first + 1)}));
+  }
+  return folder;
+}
+
+// The second number is less than the files that are kept open otherwise.
+TEST(OpenTokensTest, MoreFilesThanAProcessMayHaveOpen) {
+  constexpr int kFiles = 400;
+  const std::string folder = FolderOfShards(kFiles);
+  TextOptions options;
+  options.context = 1;
+  options.window = "sequential";
+  for (const std::size_t more : {std::size_t{200}, std::size_t{9}}) {
+    SCOPED_TRACE(more);
+    const FileLimit limit(OpenFiles() + more);
+    const auto splits =
+        OpenTokens(std::make_shared<base::PosixFileSystem>(), folder + "/*.bin",
+                   options, {/*val_fraction=*/0, 0});
+    ASSERT_TRUE(splits.ok()) << splits.status();
+    const DatasetPtr train = splits->train;
+    ASSERT_EQ(train->size(), 2 * kFiles - 1);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+      threads.emplace_back([train, t] {
+        for (std::int64_t i = 0; i < 2 * kFiles - 1; ++i) {
+          const std::int64_t sample = (i * 37 + t * 100) % (2 * kFiles - 1);
+          const Filled filled = FillFrom(*train, {sample});
+          ASSERT_TRUE(filled.status.ok()) << filled.status;
+          ASSERT_EQ(ToVector<std::int64_t>(filled.inputs)[0], sample);
+          ASSERT_EQ(ToVector<std::int64_t>(filled.targets)[0], sample + 1);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(OpenTokensTest, FewFilesOfAPatternAreOpen) {
+  const std::string folder = FolderOfShards(300);
+  TextOptions options;
+  options.context = 1;
+  const std::size_t before = OpenFiles();
+  const auto splits = OpenTokens(std::make_shared<base::PosixFileSystem>(),
+                                 folder + "/*.bin", options, {0.0, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(OpenFiles() - before, kOpenTokenFilesMax);
+}
+
+// A file that is opened again must be the same.
+TEST(OpenTokensTest, ShardsMayNotChangeDuringARun) {
+  const std::string folder = FolderOfShards(300);
+  TextOptions options;
+  options.context = 1;
+  options.window = "sequential";
+  const auto splits = OpenTokens(std::make_shared<base::PosixFileSystem>(),
+                                 folder + "/*.bin", options, {0.0, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  // All others were opened after it.
+  WriteFile(folder, "001.bin", Shard({1, 2, 3}));
+  EXPECT_EQ(FillFrom(*splits->train, {2}).status.message(),
+            folder +
+                "/001.bin has 1030 bytes, and had 1028 when it was opened; "
+                "leave it as it is during a run");
+}
+
 TEST(OpenTokensTest, ErrorsOfAPatternNameTheFile) {
-  base::PosixFileSystem files;
+  const auto files = std::make_shared<base::PosixFileSystem>();
   const std::string folder = MakeTempFolder();
   TextOptions options;
   options.context = 2;
@@ -313,7 +413,7 @@ TEST(OpenTokensTest, ErrorsOfAPatternNameTheFile) {
 }
 
 TEST(OpenTokensTest, TestFilesHaveAnyUsualName) {
-  base::PosixFileSystem files;
+  const auto files = std::make_shared<base::PosixFileSystem>();
   TextOptions options;
   options.context = 2;
   const std::string folder = MakeTempFolder();

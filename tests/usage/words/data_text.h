@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 namespace troupe::data::usage {
 
 extern base::FileSystem& files;
+extern const std::shared_ptr<base::FileSystem> disk;
 extern const TokenSourcePtr tokens;
 
 namespace token_shards_h {
