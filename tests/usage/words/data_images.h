@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "base/files/file_system.h"
 #include "data/images/decode.h"
+#include "data/images/tiff_file.h"
 
 namespace troupe::data::usage {
 
@@ -31,6 +32,14 @@ extern const std::int64_t x, y;
 
 namespace image_names_h {
 extern const std::string path;
+}
+
+namespace tiff_file_h {
+extern void* const row;
+}
+
+namespace tiff_samples_h {
+extern TiffFile* const file;
 }
 
 }  // namespace troupe::data::usage

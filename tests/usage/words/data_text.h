@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/files/file_system.h"
 #include "data/text/token_file.h"
 #include "data/text/token_source.h"
@@ -20,6 +21,10 @@ namespace troupe::data::usage {
 extern base::FileSystem& files;
 extern const std::shared_ptr<base::FileSystem> disk;
 extern const TokenSourcePtr tokens;
+
+namespace file_pool_h {
+extern const absl::Span<char> bytes;
+}
 
 namespace token_shards_h {
 extern const TokenFileOptions file_options;
