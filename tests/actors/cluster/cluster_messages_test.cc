@@ -14,8 +14,8 @@
 namespace troupe::actors {
 namespace {
 
-struct Config : caf::actor_system_config {
-  Config() { AddClusterMessageTypes(*this); }
+struct MessagesConfig : caf::actor_system_config {
+  MessagesConfig() { AddClusterMessageTypes(*this); }
 };
 
 caf::behavior Silence(caf::event_based_actor*, int) {
@@ -59,7 +59,7 @@ class ClusterMessagesTest : public testing::Test {
     }
   }
 
-  Config config_;
+  MessagesConfig config_;
   caf::actor_system system_{config_};
   std::vector<caf::actor> actors_;
 };

@@ -13,11 +13,11 @@
 namespace troupe::actors {
 namespace {
 
-constexpr absl::Duration kTimeout = absl::Seconds(20);
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(20);
 constexpr absl::Duration kShort = absl::Milliseconds(50);
 
-struct Config : caf::actor_system_config {
-  Config() {
+struct ClientConfig : caf::actor_system_config {
+  ClientConfig() {
     AddClusterMessageTypes(*this);
     set("scheduler.max-threads", 2u);
   }
@@ -40,7 +40,7 @@ class ControlClientTest : public testing::Test {
     caf::anon_send(coordinator_, ToMessage(/*generation=*/0, why));
   }
 
-  Config config_;
+  ClientConfig config_;
   caf::actor_system system_{config_};
   CoordinatorActor coordinator_;
 };
@@ -48,16 +48,16 @@ class ControlClientTest : public testing::Test {
 TEST_F(ControlClientTest, WhatOneSetsAnotherGets) {
   ControlClient a(system_, coordinator_), b(system_, coordinator_);
   ASSERT_EQ(a.Set("data/1", "first"), absl::OkStatus());
-  EXPECT_EQ(*a.Get("data/1", kTimeout), "first");
-  EXPECT_EQ(*b.Get("data/1", kTimeout), "first");
+  EXPECT_EQ(*a.Get("data/1", kAnswerTimeout), "first");
+  EXPECT_EQ(*b.Get("data/1", kAnswerTimeout), "first");
   ASSERT_EQ(b.Set("data/1", "second"), absl::OkStatus());
-  EXPECT_EQ(*b.Get("data/1", kTimeout), "second");
+  EXPECT_EQ(*b.Get("data/1", kAnswerTimeout), "second");
 }
 
 TEST_F(ControlClientTest, WhoeverAsksTooEarlyWaits) {
   ControlClient early(system_, coordinator_), late(system_, coordinator_);
   absl::StatusOr<std::string> got;
-  std::thread asking([&] { got = early.Get("data/1", kTimeout); });
+  std::thread asking([&] { got = early.Get("data/1", kAnswerTimeout); });
   EXPECT_EQ(late.Get("data/1", kShort).status().code(),
             absl::StatusCode::kDeadlineExceeded);
   ASSERT_EQ(late.Set("data/1", "here"), absl::OkStatus());
@@ -75,7 +75,7 @@ TEST_F(ControlClientTest, AKeyThatNobodySetsIsNamed) {
             absl::StatusCode::kDeadlineExceeded);
   // The late answer to that request is not taken for another's.
   ControlClient(system_, coordinator_).Set("dato/1", "late").IgnoreError();
-  EXPECT_EQ(*client.Get("data/1", kTimeout), "here");
+  EXPECT_EQ(*client.Get("data/1", kAnswerTimeout), "here");
 }
 
 TEST_F(ControlClientTest, AFailureEndsAllCallsNowAndLater) {
@@ -84,20 +84,21 @@ TEST_F(ControlClientTest, AFailureEndsAllCallsNowAndLater) {
   EXPECT_EQ(idle.Check(), absl::OkStatus());
   EXPECT_EQ(idle.Check(), absl::OkStatus());
   absl::Status got;
-  std::thread asking([&] { got = waiting.Get("data/1", kTimeout).status(); });
+  std::thread asking(
+      [&] { got = waiting.Get("data/1", kAnswerTimeout).status(); });
   const absl::Status why = absl::DataLossError("the disk is gone");
   FailTheJob(why);
   asking.join();
   EXPECT_EQ(got, why);
   // A client that does not wait gets the refusal in one of its next Check().
-  const absl::Time deadline = absl::Now() + kTimeout;
+  const absl::Time deadline = absl::Now() + kAnswerTimeout;
   while (idle.Check().ok() && absl::Now() < deadline) std::this_thread::yield();
   EXPECT_EQ(idle.Check(), why);
   EXPECT_EQ(idle.refused(), why);
-  EXPECT_EQ(idle.Get("data/1", kTimeout).status(), why);
+  EXPECT_EQ(idle.Get("data/1", kAnswerTimeout).status(), why);
   EXPECT_EQ(idle.Set("data/1", "x"), why);
-  EXPECT_EQ(idle.AwaitSupervisor(1, kTimeout).status(), why);
-  EXPECT_EQ(idle.Join(Join(), kTimeout).status(), why);
+  EXPECT_EQ(idle.AwaitSupervisor(1, kAnswerTimeout).status(), why);
+  EXPECT_EQ(idle.Join(Join(), kAnswerTimeout).status(), why);
 }
 
 TEST_F(ControlClientTest, WhoeverGivesUpIsNotHeldUp) {
@@ -105,11 +106,11 @@ TEST_F(ControlClientTest, WhoeverGivesUpIsNotHeldUp) {
   ControlClient client(system_, coordinator_, give_up);
   EXPECT_EQ(client.Check(), absl::OkStatus());
   std::thread giving_up([&] { give_up->Notify(); });
-  EXPECT_EQ(client.Get("data/1", kTimeout).status().code(),
+  EXPECT_EQ(client.Get("data/1", kAnswerTimeout).status().code(),
             absl::StatusCode::kCancelled);
   giving_up.join();
   EXPECT_EQ(client.Check().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(client.Join(Join(), kTimeout).status().code(),
+  EXPECT_EQ(client.Join(Join(), kAnswerTimeout).status().code(),
             absl::StatusCode::kCancelled);
 }
 
@@ -125,13 +126,13 @@ TEST_F(ControlClientTest, AWelcomeToAnotherIsNotTaken) {
   Join join;
   join.nonce = 2;
   join.processes = 2;
-  EXPECT_EQ(client.Join(join, kTimeout)->plan, "mine");
+  EXPECT_EQ(client.Join(join, kAnswerTimeout)->plan, "mine");
 }
 
 TEST_F(ControlClientTest, TooLongAValueEndsTheJobInWords) {
   ControlClient client(system_, coordinator_);
   ASSERT_EQ(client.Set("key", std::string(5000, 'x')), absl::OkStatus());
-  const absl::Status status = client.Get("key", kTimeout).status();
+  const absl::Status status = client.Get("key", kAnswerTimeout).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(absl::StrContains(status.message(), "the store takes "));
 }

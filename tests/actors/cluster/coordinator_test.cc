@@ -18,8 +18,8 @@
 namespace troupe::actors {
 namespace {
 
-struct Config : SimulatedConfig {
-  Config() { AddClusterMessageTypes(*this); }
+struct CoordinatorConfig : SimulatedConfig {
+  CoordinatorConfig() { AddClusterMessageTypes(*this); }
 };
 
 class Traced : public TraceSink {
@@ -111,7 +111,7 @@ class CoordinatorTest : public testing::Test {
     }
   }
 
-  Config config_;
+  CoordinatorConfig config_;
   caf::actor_system system_{config_};
   SeededScheduler scheduler_{system_, {/*seed=*/1}};
   ClusterOptions options_;

@@ -14,8 +14,8 @@
 namespace troupe::actors {
 namespace {
 
-struct Config : caf::actor_system_config {
-  Config() {
+struct DeadlineConfig : caf::actor_system_config {
+  DeadlineConfig() {
     AddClusterMessageTypes(*this);
     set("scheduler.policy", caf::atom("testing"));
   }
@@ -58,7 +58,7 @@ class JoinDeadlineTest : public ::testing::Test {
     return message;
   }
 
-  Config config_;
+  DeadlineConfig config_;
   caf::actor_system system_{config_};
   Scheduler& scheduler_ = dynamic_cast<Scheduler&>(system_.scheduler());
   caf::scoped_actor self_{system_};

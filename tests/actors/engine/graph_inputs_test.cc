@@ -22,7 +22,7 @@ namespace {
 using nn::DType;
 using nn::Tensor;
 
-constexpr int kSteps = 5, kMicroBatches = 2;
+constexpr int kGraphSteps = 5, kMicroBatches = 2;
 
 struct Case {
   std::string name;
@@ -78,7 +78,7 @@ TEST_P(GraphInputsTest, EachStepFindsItsOwnInTheSamePlace) {
     GraphInputs inputs(*kernels_, GetParam().dtype, BatchesOf(0));
     std::vector<std::vector<Tensor>> seen;
     const void* place = nullptr;
-    for (std::int64_t step = 0; step < kSteps; ++step) {
+    for (std::int64_t step = 0; step < kGraphSteps; ++step) {
       const absl::StatusOr<StepBatches> placed =
           inputs.Place(step, BatchesOf(step));
       ASSERT_TRUE(placed.ok()) << placed.status();
@@ -95,7 +95,7 @@ TEST_P(GraphInputsTest, EachStepFindsItsOwnInTheSamePlace) {
     }
     const base::Event end = nn::Record(*kernels_, nn::Queue::kCompute);
     ASSERT_TRUE(nn::Synchronize(*kernels_, end).ok());
-    for (std::int64_t step = 0; step < kSteps; ++step) {
+    for (std::int64_t step = 0; step < kGraphSteps; ++step) {
       const std::vector<Tensor>& of_step = seen[static_cast<std::size_t>(step)];
       for (std::int64_t m = 0; m < kMicroBatches; ++m) {
         const auto i = static_cast<std::size_t>(2 * m);

@@ -18,7 +18,7 @@ namespace {
 
 using Log = std::vector<std::string>;
 
-ComputeActor::behavior_type FakeCompute(ComputeActor::pointer, Log* log) {
+ComputeActor::behavior_type LoggingCompute(ComputeActor::pointer, Log* log) {
   return {
       [](const ComputePeersPtr&) {},
       [](const RunSteps&) {},
@@ -61,7 +61,7 @@ TEST(CommStrandTest, OldLaunchesAreDropped) {
       SetUpJob(spec, /*observer=*/nullptr)->process;
   CommActor comm = system.get().spawn(CommBehavior, process->ranks[0],
                                       system.get().spawn(NoSupervisor, &log),
-                                      system.get().spawn(FakeCompute, &log));
+                                      system.get().spawn(LoggingCompute, &log));
   for (std::int32_t generation : {0, 1, 2}) {
     Launch launch;
     launch.generation = generation;

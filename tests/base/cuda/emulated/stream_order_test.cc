@@ -70,7 +70,7 @@ TEST(StreamOrderTest, TheNullStreamIsOrderedWithBlockingStreamsOnly) {
   EXPECT_EQ(OrdersOf(cudaStreamNonBlocking, true, false), kAllSix);
 }
 
-void Increment(void* number) { ++*static_cast<int*>(number); }
+void IncrementCount(void* number) { ++*static_cast<int*>(number); }
 
 TEST(StreamOrderTest, NothingHasToRunWhenItIsEnqueued) {
   std::set<int> seen;
@@ -78,7 +78,7 @@ TEST(StreamOrderTest, NothingHasToRunWhenItIsEnqueued) {
     NewWorld(seed);
     int ran = 0;
     const cudaStream_t stream = NewStream();
-    cudaLaunchHostFunc(stream, Increment, &ran);
+    cudaLaunchHostFunc(stream, IncrementCount, &ran);
     if (cudaStreamQuery(stream) == cudaErrorNotReady) {
       EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady);
       seen.insert(0);
@@ -101,7 +101,7 @@ TEST(StreamOrderTest, AnEventSaysWhenItIsReached) {
     const cudaEvent_t event = NewEvent();
     int ran = 0;
     ASSERT_EQ(cudaEventQuery(event), cudaSuccess) << "never recorded";
-    cudaLaunchHostFunc(stream, Increment, &ran);
+    cudaLaunchHostFunc(stream, IncrementCount, &ran);
     ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
     int polls = 0;
     while (cudaEventQuery(event) == cudaErrorNotReady) {
@@ -121,7 +121,7 @@ TEST(StreamOrderTest, ARecordedAgainEventStandsForTheNewPlace) {
     const cudaEvent_t event = NewEvent();
     int ran = 0;
     for (int i = 1; i <= 3; ++i) {
-      cudaLaunchHostFunc(stream, Increment, &ran);
+      cudaLaunchHostFunc(stream, IncrementCount, &ran);
       cudaEventRecord(event, stream);
       ASSERT_EQ(cudaEventSynchronize(event), cudaSuccess);
       ASSERT_EQ(ran, i) << ReplayCommand(seed);
@@ -140,7 +140,8 @@ TEST(StreamOrderTest, TimeIsVirtualAndGoesForward) {
             cudaErrorInvalidResourceHandle);
   cudaEventRecord(begin, stream);
   int ran = 0;
-  for (int i = 0; i < 100; ++i) cudaLaunchHostFunc(stream, Increment, &ran);
+  for (int i = 0; i < 100; ++i)
+    cudaLaunchHostFunc(stream, IncrementCount, &ran);
   cudaEventRecord(end, stream);
   cudaEventRecord(without, stream);
   ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
@@ -177,7 +178,7 @@ TEST(StreamOrderTest, ASeedIsAnOrder) {
     const cudaStream_t streams[] = {NewStream(), NewStream(), NewStream()};
     int ran[3] = {};
     for (int i = 0; i < 30; ++i) {
-      cudaLaunchHostFunc(streams[i % 3], Increment, &ran[i % 3]);
+      cudaLaunchHostFunc(streams[i % 3], IncrementCount, &ran[i % 3]);
     }
     cudaDeviceSynchronize();
     hashes.insert(emulated_cuda::TraceHash());
@@ -199,7 +200,8 @@ TEST(StreamOrderTest, WhatNobodyWaitedForIsReported) {
     emulated_cuda::Reset(options);
     int ran = 0;
     const cudaStream_t stream = NewStream();
-    for (int i = 0; i < 9; ++i) cudaLaunchHostFunc(stream, Increment, &ran);
+    for (int i = 0; i < 9; ++i)
+      cudaLaunchHostFunc(stream, IncrementCount, &ran);
     cudaStreamDestroy(stream);
     const std::string problems = AllProblems();
     EXPECT_EQ(problems.empty(), emulated_cuda::Counts().executed == 9)
