@@ -1,5 +1,5 @@
-// Brings together between steps what the replicas of a stage, or the ranks along
-// tp, have apart:
+// Brings together between steps what the replicas of a stage, or the ranks
+// along tp, have apart:
 //
 //     kShareBuffers   The first replica's buffers go to all, by broadcasts
 //                     along dp, as PyTorch's DistributedDataParallel

@@ -12,6 +12,7 @@
 #include "actors/planning/calibrate.h"
 #include "actors/planning/dtype_choice.h"
 #include "actors/planning/pipeline_choice.h"
+#include "actors/setup/division_checks.h"
 #include "actors/setup/group_makers.h"
 #include "actors/setup/rank_setup.h"
 #include "actors/setup/resume.h"
@@ -155,30 +156,6 @@ absl::StatusOr<std::string> ReductionOrderOf(const JobSpec& spec) {
       order.status());
 }
 
-// Refuses what ranks with pieces of parameters cannot do.
-absl::Status CheckPieces(const pipeline::Plan& plan,
-                         const nn::Optimizer& optimizer, nn::Kernels& kernels) {
-  if (!plan.SplitsParameters()) return absl::OkStatus();
-  const char* why = nullptr;
-  if (!optimizer.IsElementwise()) {
-    why =
-        "this optimizer (LAMB, LARS) needs the norms of whole parameters; take "
-        "another optimizer, or set it to 1";
-  } else if (kernels.queues() != nullptr) {
-    why =
-        "this device runs kernels in queues, on which it is untested; use the "
-        "cpu, or set it to 1";
-  }
-  if (why == nullptr) return absl::OkStatus();
-  const std::string tp = pipeline::AxisFieldName("tp");
-  return base::WithFields(
-      absl::UnimplementedError(absl::StrCat(tp, " = ", plan.mesh.tp(),
-                                            " gives ranks pieces of "
-                                            "parameters, and ",
-                                            why)),
-      {tp});
-}
-
 absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
     const JobSpec& spec, std::int64_t inline_bytes) {
   pipeline::PlanOptions options = spec.plan;
@@ -192,23 +169,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
                      " is for an optimizer that skips steps; set ",
                      base::FieldName<&Options::skip_nonfinite>(), " = true"));
   }
-  if (options.owners() > 1 &&
-      options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
-    using Options = pipeline::PlanOptions;
-    return base::FieldError<&Options::zero_stage>(absl::StrCat(
-        base::FieldName<&Options::zero_stage>(), " = ", options.zero_stage,
-        " takes a mesh of dp and pp alone, not ", options.mesh.ToString(),
-        "; set it to 0, or leave the other axis out"));
-  }
-  if (options.owners() > 1 && !optimizer->IsElementwise()) {
-    using Options = pipeline::PlanOptions;
-    return base::FieldError<&Options::zero_stage>(absl::StrCat(
-        base::FieldName<&Options::zero_stage>(), " = ", options.zero_stage,
-        " gives each rank a slice of the optimizer's states, and this "
-        "optimizer "
-        "(LAMB, LARS) needs the norms of whole parameters; set it to 0, or "
-        "take another optimizer"));
-  }
+  TROUPE_RETURN_IF_ERROR(CheckOwners(options, *optimizer));
   TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();

@@ -68,7 +68,7 @@ absl::Status LocaliseHeads(absl::Span<const AxisPlace> places,
     return absl::InvalidArgumentError(absl::StrCat(
         "attention of ", options.heads, " heads, and ", keys,
         " of keys, cannot be cut for tp = ", place.size,
-        "; choose numbers that are multiples of it, or a mesh.tp that divides "
+        "; choose numbers that are multiples of it, or a tp that divides "
         "both"));
   }
   options.heads /= place.size;

@@ -119,12 +119,12 @@ TEST(Localise, NamesTheLayerThatCannotBeCut) {
       ErrorOf(10, 4),
       "layer fc: parameter fc.weight[10, 4] cannot be cut along dimension "
       "0 for tp = 4: 10 is no multiple of 4; choose a width that is one, "
-      "or a mesh.tp that divides 10");
+      "or a tp that divides 10");
   EXPECT_EQ(
       ErrorOf(12, 4, {8, 2, 2}),
       "layer fc: parameter fc.weight[12, 4] cannot be cut along dimension "
       "0 for tp = 4: 2 is no multiple of 4; choose a width that is one, "
-      "or a mesh.tp that divides 2");
+      "or a tp that divides 2");
   EXPECT_EQ(ErrorOf(12, 4, {8, 8}),
             "layer fc: parameter fc.weight[12, 4] is cut along dimension 0 in "
             "sections that do not add up to 12; give those of all outputs or "

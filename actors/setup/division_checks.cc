@@ -1,0 +1,54 @@
+#include "actors/setup/division_checks.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/field_error.h"
+
+namespace troupe::actors {
+
+absl::Status CheckOwners(const pipeline::PlanOptions& options,
+                         const nn::Optimizer& optimizer) {
+  if (options.owners() == 1) return absl::OkStatus();
+  using Options = pipeline::PlanOptions;
+  const std::string stage = absl::StrCat(
+      base::FieldName<&Options::zero_stage>(), " = ", options.zero_stage);
+  if (options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
+    return base::FieldError<&Options::zero_stage>(absl::StrCat(
+        stage, " takes a mesh of dp and pp alone, not ",
+        options.mesh.ToString(), "; set it to 0, or leave the other axis out"));
+  }
+  if (!optimizer.IsElementwise()) {
+    return base::FieldError<&Options::zero_stage>(absl::StrCat(
+        stage,
+        " gives each rank a slice of the optimizer's states, and this "
+        "optimizer (LAMB, LARS) needs the norms of whole parameters; set it to "
+        "0, or take another optimizer"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPieces(const pipeline::Plan& plan,
+                         const nn::Optimizer& optimizer, nn::Kernels& kernels) {
+  if (!plan.SplitsParameters()) return absl::OkStatus();
+  const char* why = nullptr;
+  if (!optimizer.IsElementwise()) {
+    why =
+        "this optimizer (LAMB, LARS) needs the norms of whole parameters; take "
+        "another optimizer, or set it to 1";
+  } else if (kernels.queues() != nullptr) {
+    why =
+        "this device runs kernels in queues, on which it is untested; use the "
+        "cpu, or set it to 1";
+  }
+  if (why == nullptr) return absl::OkStatus();
+  const std::string tp = pipeline::AxisFieldName("tp");
+  return base::WithFields(
+      absl::UnimplementedError(absl::StrCat(tp, " = ", plan.mesh.tp(),
+                                            " gives ranks pieces of "
+                                            "parameters, and ",
+                                            why)),
+      {tp});
+}
+
+}  // namespace troupe::actors
