@@ -1,5 +1,5 @@
-// Refuses jobs in which ranks have parts of the parameters or of the optimizer's
-// states, and which need the whole ones.
+// Refuses jobs in which ranks have parts of the parameters, or of the
+// optimizer's states, and which need the whole ones.
 //
 //   TROUPE_RETURN_IF_ERROR(CheckOwners(options, *optimizer));
 //   TROUPE_ASSIGN_OR_RETURN(pipeline::Plan plan, MakeJobPlan(spec, options));

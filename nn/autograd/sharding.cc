@@ -62,8 +62,8 @@ absl::Status CheckSections(const Parameter& parameter, int size) {
     return absl::InvalidArgumentError(absl::StrCat(
         what, " cannot be cut along dimension ", sharding.dim, " for ",
         sharding.axis, " = ", size, ": ", section, " is no multiple of ", size,
-        "; choose a width that is one, or a mesh.", sharding.axis,
-        " that divides ", section));
+        "; choose a width that is one, or a ", sharding.axis, " that divides ",
+        section));
   }
   return absl::OkStatus();
 }
