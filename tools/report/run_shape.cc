@@ -3,6 +3,7 @@
 #include "absl/algorithm/container.h"
 #include "pipeline/group_id.h"
 #include "pipeline/mesh.h"
+#include "pipeline/plan_groups.h"
 #include "pipeline/table/action_rules.h"
 
 namespace troupe::tools {
