@@ -67,15 +67,16 @@ JobSpec Evaluating() {
   return spec;
 }
 
+JobSpec With(const nn::SgdOptions& sgd, JobSpec spec) {
+  spec.optimizer = sgd;
+  return spec;
+}
+
 // Returns a job whose updates inspect all gradients first.
 JobSpec SkippingSteps() {
-  JobSpec spec = Launched();
-  spec.optimizer = [] {
-    nn::SgdOptions sgd;
-    sgd.common.skip_nonfinite = true;
-    return std::make_unique<nn::Sgd>(sgd);
-  };
-  return spec;
+  nn::SgdOptions sgd;
+  sgd.common.skip_nonfinite = true;
+  return With(sgd, Launched());
 }
 
 // Returns a job whose replicas each have slices of the optimizer's states.
@@ -91,14 +92,10 @@ JobSpec Owners() {
 
 // Returns the same job with a limit on the norm of the gradients.
 JobSpec OwnersThatClip() {
-  JobSpec spec = Owners();
-  spec.optimizer = [] {
-    nn::SgdOptions sgd;
-    sgd.lr = 0.05;
-    sgd.common.clip_grad_norm = 0.01;
-    return std::make_unique<nn::Sgd>(sgd);
-  };
-  return spec;
+  nn::SgdOptions sgd;
+  sgd.lr = 0.05;
+  sgd.common.clip_grad_norm = 0.01;
+  return With(sgd, Owners());
 }
 
 // Returns a job whose ranks along tp have pieces, and that limits the norm of
@@ -129,15 +126,11 @@ JobSpec Across() {
 
 // Returns the same job with another learning rate in each step.
 JobSpec AcrossWithSchedule() {
-  JobSpec spec = Across();
-  spec.optimizer = [] {
-    nn::SgdOptions sgd;
-    sgd.lr = 0.05;
-    sgd.common.schedule.kind = nn::LrSchedule::Kind::kExponential;
-    sgd.common.schedule.gamma = 0.5;
-    return std::make_unique<nn::Sgd>(sgd);
-  };
-  return spec;
+  nn::SgdOptions sgd;
+  sgd.lr = 0.05;
+  sgd.common.schedule.kind = nn::LrSchedule::Kind::kExponential;
+  sgd.common.schedule.gamma = 0.5;
+  return With(sgd, Across());
 }
 
 // Returns a job with a checkpoint at its end.
