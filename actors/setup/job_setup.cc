@@ -263,11 +263,14 @@ absl::Status OpenWeights(ProcessContext& process) {
   const nn::WeightDifferences differences = weights->Compare(*model);
   if (differences.any() && spec.init.strict) {
     const std::string strict = base::FieldName<&InitOptions::strict>();
+    const std::string advice =
+        spec.init.advise != nullptr ? spec.init.advise(differences) : "";
     return base::WithFields(
-        absl::InvalidArgumentError(absl::StrCat(
-            weights->path(), " has the weights of another model; ",
-            differences.ToString(), "; take a file of this model, or set ",
-            strict, " = false to take what fits")),
+        absl::InvalidArgumentError(
+            absl::StrCat(weights->path(), " has the weights of another model; ",
+                         differences.ToString(), advice.empty() ? "" : "; ",
+                         advice, "; take a file of this model, or set ", strict,
+                         " = false to take what fits")),
         {field, strict});
   }
   if (differences.any() && spec.note != nullptr) {

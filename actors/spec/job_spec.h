@@ -48,6 +48,9 @@ struct InitOptions {
   // lacks, or has in another shape, keeps its initial value; one that only the
   // file has is left out.
   bool strict = true;
+  // Returns what to change so that a file with these differences fits, as a
+  // clause of an error; empty: nothing is known. Null: the same.
+  std::function<std::string(const nn::WeightDifferences& differences)> advise;
   // The file, open. The job sets it.
   std::shared_ptr<const nn::WeightFile> weights;
 };

@@ -117,6 +117,14 @@ for model in gpt2 vit; do
     "$model-other/step-00000001/model.safetensors" && die "no weight differs"
 done
 
+# Where a file does not fit, the error says which key makes it.
+fails_with 2 'trainer: *gpt2.pt has the weights of another model; *; set model.width = 16; *; take a file of this model, *' \
+  train --config=gpt2.toml --init-from=gpt2.pt --set model.width=32 \
+  --set checkpoint.dir=wide
+fails_with 2 'trainer: *; set model.patch_size = 4*model.num_classes = *' \
+  train --config=vit.toml --init-from=vit.pt --set model.patch_size=8 \
+  --set data.num_classes=3 --set checkpoint.dir=patches
+
 quietly train --config=tiny.toml --set checkpoint.dir=mlp
 fails_with 2 'trainer: *the model is neither a GPT-2 nor a ResNet nor a ViT*' \
   export --checkpoint=mlp --format=hf --out=none

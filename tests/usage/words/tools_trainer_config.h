@@ -13,6 +13,8 @@
 #include "actors/spec/job_spec.h"
 #include "base/files/file_system.h"
 #include "data/dataset.h"
+#include "nn/modules/module.h"
+#include "nn/serialize/weight_file.h"
 #include "tools/trainer/config/config.h"
 
 namespace troupe::tools::usage {
@@ -43,6 +45,12 @@ extern actors::JobSpec spec;
 namespace optimizer_kinds_h {
 extern LoadedConfig& parsed;
 }
+
+namespace weight_advice_h {
+extern const nn::WeightFile weights;
+extern nn::Module* const model;
+extern const data::SampleSpec sample;
+}  // namespace weight_advice_h
 
 }  // namespace troupe::tools::usage
 

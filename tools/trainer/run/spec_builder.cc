@@ -18,6 +18,7 @@
 #include "tools/trainer/config/optimizer_kinds.h"
 #include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/precision.h"
+#include "tools/trainer/config/weight_advice.h"
 
 namespace troupe::tools {
 namespace {
@@ -117,6 +118,9 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   spec.loss = LossOf(config.loss, sample.is_classification());
   spec.loss_reduction = ReductionOf(config.loss);
   spec.count_targets = TargetCounterOf(config.loss);
+  spec.init.advise = [config, sample](const nn::WeightDifferences& found) {
+    return WeightAdvice(config, sample, found);
+  };
   spec.sample_weights = splits.weights;
   spec.data = data::DescribeData(config.data, splits);
   Describe(config, spec);
