@@ -139,11 +139,11 @@ TEST(LayerCollectivesTest, APeerThatDiesEndsTheWait) {
       return absl::DataLossError("planted");
     };
   };
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (const std::uint64_t seed : Seeds(200)) {
     const absl::Status status =
         Simulate(CenteredJob(kRanks, failing()), seed).result.status();
     ASSERT_EQ(status.code(), absl::StatusCode::kDataLoss)
-        << "seed " << seed << ": " << status;
+        << status << ReplayCommand(seed);
     ASSERT_TRUE(absl::StrContains(status.message(), "planted"));
   }
   const absl::Status on_threads =

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "tests/actors/test_job.h"
+#include "tests/base/seeds.h"
 
 namespace troupe::actors {
 namespace {
@@ -221,18 +222,18 @@ TEST(PipelineJobTest, SimulatedUnderManySeeds) {
   spec.plan.cuts = {3, 7};
   spec.test = nullptr;
   std::vector<double> losses;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (const std::uint64_t seed : Seeds(40)) {
     Reports reports;
     SimulationOptions options;
     options.seed = seed;
     Simulation simulation(spec, options);
     const absl::StatusOr<JobResult> result = simulation.Run(&reports);
-    ASSERT_TRUE(result.ok()) << "seed " << seed << ": " << result.status();
+    ASSERT_TRUE(result.ok()) << result.status() << ReplayCommand(seed);
     const absl::Status invariants = CheckInvariants(
         simulation.recorder(), simulation.plan(), 0, spec.steps);
-    ASSERT_TRUE(invariants.ok()) << "seed " << seed << ": " << invariants;
-    if (seed == 0) losses = reports.losses();
-    ASSERT_EQ(reports.losses(), losses) << "seed " << seed;
+    ASSERT_TRUE(invariants.ok()) << invariants << ReplayCommand(seed);
+    if (losses.empty()) losses = reports.losses();
+    ASSERT_EQ(reports.losses(), losses) << ReplayCommand(seed);
   }
 }
 

@@ -19,6 +19,7 @@
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/skip_models.h"
 #include "tests/actors/test_job.h"
+#include "tests/base/seeds.h"
 #include "tests/comm/unordered_communicators.h"
 
 namespace troupe::actors {
@@ -124,7 +125,7 @@ TEST(QueuedJobTest, CheckpointsTravel) {
   longer.steps = kSteps + 2;
   const Outcome want = OnTheCpu(longer);
   const double last = want.reports.losses().back();
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (const std::uint64_t seed : Seeds(20)) {
     JobSpec first = LeNetJob(/*dp=*/2, /*pp=*/1);
     first.checkpoint.dir = FreshFolder("checkpoints");
     ASSERT_TRUE(OnQueuedDevices(first, seed).status.ok());
@@ -137,18 +138,18 @@ TEST(QueuedJobTest, CheckpointsTravel) {
     Outcome on_device = OnQueuedDevices(second, seed);
     ASSERT_TRUE(on_device.status.ok()) << on_device.status;
     ASSERT_EQ(on_device.reports.steps.size(), 1u);
-    EXPECT_EQ(on_device.reports.losses().back(), last) << seed;
+    EXPECT_EQ(on_device.reports.losses().back(), last) << ReplayCommand(seed);
   }
 }
 
 TEST(QueuedJobTest, ALossThatIsNoNumberEndsTheJob) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (const std::uint64_t seed : Seeds(20)) {
     JobSpec spec = LeNetJob(/*dp=*/2, /*pp=*/1);
     spec.loss_scale = 0x1p1000;
     spec.checkpoint.dir = FreshFolder("checkpoints");
     const Outcome outcome = OnQueuedDevices(spec, seed);
     EXPECT_EQ(outcome.status.code(), absl::StatusCode::kFailedPrecondition)
-        << outcome.status;
+        << outcome.status << ReplayCommand(seed);
     EXPECT_TRUE(outcome.reports.checkpoints.empty());
   }
 }

@@ -14,6 +14,7 @@
 #include "nn/ops/loss.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
+#include "tests/base/seeds.h"
 
 namespace troupe::actors {
 namespace {
@@ -70,14 +71,15 @@ TEST(TrainingStepJobTest, SimulatedReplicas) {
   JobSpec spec = SmallJob({/*ranks=*/2});
   const Reports plain = ReportsOf(spec);
   spec = WithStep(spec);
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  for (const std::uint64_t seed : Seeds(50)) {
     SimulationOptions options;
     options.seed = seed;
     Simulation simulation(spec, options);
     Reports reports;
-    ASSERT_TRUE(simulation.Run(&reports).ok()) << seed;
-    ASSERT_TRUE(simulation.Check().ok()) << simulation.Check() << seed;
-    ASSERT_EQ(reports.losses(), plain.losses()) << seed;
+    ASSERT_TRUE(simulation.Run(&reports).ok()) << ReplayCommand(seed);
+    ASSERT_TRUE(simulation.Check().ok())
+        << simulation.Check() << ReplayCommand(seed);
+    ASSERT_EQ(reports.losses(), plain.losses()) << ReplayCommand(seed);
   }
 }
 

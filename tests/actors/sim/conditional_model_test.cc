@@ -14,6 +14,7 @@
 #include "nn/modules/linear.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
+#include "tests/base/seeds.h"
 
 namespace troupe::actors {
 namespace {
@@ -110,10 +111,10 @@ TEST(ConditionalModelTest, NoBucketLeavesBeforeItsLastGradient) {
     const auto expected = Train(ConditionalJob(whole, "F0 B0 F1 B1"), 0);
     for (const char* table :
          {"F0 F1 I0 I1 W0 W1", "F0 I0 F1 W0 I1 W1", "F0 F1 B0 I1 W1"}) {
-      for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      for (const std::uint64_t seed : Seeds(100)) {
         ASSERT_EQ(Train(ConditionalJob(whole, table), seed), expected)
-            << table << ", seed " << seed << ", micro-batch " << whole
-            << " uses all";
+            << table << ", micro-batch " << whole << " uses all"
+            << ReplayCommand(seed);
       }
     }
   }
