@@ -87,6 +87,10 @@ extern const int i, n;
 extern const Vec a;
 }  // namespace simd_h
 
+namespace thin_product_h {
+extern const int n, m, k;
+}
+
 namespace widening_h {
 absl::Status ReluForward(CpuDevice& cpu, In x, Tensor& y);
 extern CpuDevice& cpu;
