@@ -118,6 +118,13 @@ namespace checkpoint_folder_h {
 extern const std::string mark;
 }
 
+namespace division_checks_h {
+extern const JobSpec spec;
+extern const pipeline::PlanOptions options;
+extern const std::unique_ptr<nn::Optimizer> optimizer;
+extern const std::unique_ptr<nn::Kernels> kernels;
+}  // namespace division_checks_h
+
 namespace evaluation_bits_h {
 extern CommitCheckpoint commit;
 extern TrainerState state;

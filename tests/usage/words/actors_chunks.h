@@ -39,7 +39,7 @@ extern const int k, rank;
 extern std::int64_t step;
 
 namespace arena_layout_h {
-extern const std::set<std::string> copies;
+extern const std::set<std::string> counted_elsewhere;
 extern nn::Module* module;
 }  // namespace arena_layout_h
 
