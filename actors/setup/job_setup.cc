@@ -386,11 +386,10 @@ void NoteCopies(const ProcessContext& process) {
       plan.SplitsParameters()) {
     return;
   }
-  process.spec->note(absl::StrCat(
-      pipeline::AxisFieldName("tp"), " = ", plan.mesh.tp(),
-      ", but no layer of the model is split along tp: ranks along it are "
-      "copies that compute the same; set it to 1, or use ",
-      pipeline::AxisFieldName("dp"), " or ", pipeline::AxisFieldName("pp")));
+  process.spec->note(absl::StrCat("no layer of the model is split: the ",
+                                  plan.mesh.tp(),
+                                  " ranks along tp are copies that compute the "
+                                  "same; use dp or pp instead"));
 }
 
 void TellStart(const ProcessContext& process, JobObserver& observer) {

@@ -66,10 +66,10 @@ absl::Status LocaliseHeads(absl::Span<const AxisPlace> places,
       options.kv_heads > 0 ? options.kv_heads : options.heads;
   if (options.heads % place.size != 0 || keys % place.size != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "attention of ", options.heads, " heads, and ", keys,
-        " of keys, cannot be cut for tp = ", place.size,
-        "; choose numbers that are multiples of it, or a tp that divides "
-        "both"));
+        "attention of ", options.heads, " heads",
+        keys == options.heads ? "" : absl::StrCat(", and ", keys, " of keys,"),
+        " cannot be cut for tp = ", place.size,
+        "; choose multiples of it, or another tp"));
   }
   options.heads /= place.size;
   options.kv_heads /= place.size;

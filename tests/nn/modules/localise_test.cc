@@ -129,19 +129,15 @@ TEST(Localise, NamesTheLayerThatCannotBeCut) {
             "layer fc: parameter fc.weight[12, 4] is cut along dimension 0 in "
             "sections that do not add up to 12; give those of all outputs or "
             "inputs of its layer");
-  EXPECT_EQ(
-      LocaliseModel(*SmallGpt(/*heads=*/3), Tp(0, 2)).message(),
-      "layer h.0.attn: attention of 3 heads, and 3 of keys, cannot be cut "
-      "for tp = 2; choose numbers that are multiples of it, or a mesh.tp "
-      "that divides both");
+  EXPECT_EQ(LocaliseModel(*SmallGpt(/*heads=*/3), Tp(0, 2)).message(),
+            "layer h.0.attn: attention of 3 heads cannot be cut for tp = 2; "
+            "choose multiples of it, or another tp");
   CausalSelfAttention::Options grouped;
   grouped.kv_heads = 2;
   CausalSelfAttention attention(16, 8, grouped);
-  EXPECT_EQ(
-      LocaliseModel(attention, Tp(0, 4)).message(),
-      "the model: attention of 8 heads, and 2 of keys, cannot be cut for "
-      "tp = 4; choose numbers that are multiples of it, or a mesh.tp that "
-      "divides both");
+  EXPECT_EQ(LocaliseModel(attention, Tp(0, 4)).message(),
+            "the model: attention of 8 heads, and 2 of keys, cannot be cut for "
+            "tp = 4; choose multiples of it, or another tp");
 }
 
 TEST(Localise, AModelIsCutOnceAndBeforeItHasMemory) {
