@@ -53,6 +53,7 @@ def draw_case(seed, precision=None):
             # Numbers of their own: a seed has the same draw as without them.
             draw_hook(random.Random("%d/hook" % seed), case)
             draw_zero(random.Random("%d/zero" % seed), case)
+            draw_tp(random.Random("%d/tp" % seed), case)
             draw_batches(random.Random("%d/batches" % seed), case,
                          network_of(case).has_batch_norm(),
                          is_classification(case["config"]["data"]))
@@ -313,6 +314,18 @@ def draw_zero(rng, case):
     if rng.random() < 0.2 and config["comm"].get("hook", "none") == "none" and (
             config["optimizer"]["kind"] not in ("lamb", "lars")):
         config["zero"] = {"stage": 1}
+
+
+def draw_tp(rng, case):
+    """Divides the heads of a GPT or ViT among the ranks along tp."""
+    config = case["config"]
+    heads = config["model"].get("heads", 1)
+    if heads == 1 or "zero" in config or (
+            config["optimizer"]["kind"] in ("lamb", "lars")):
+        return
+    case["phases"] = [{**phase, "mesh": {**phase["mesh"], "tp": heads}}
+                      if rng.random() < 0.6 else phase
+                      for phase in case["phases"]]
 
 
 def draw_checkpoint(rng):
