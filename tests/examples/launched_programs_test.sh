@@ -24,8 +24,9 @@ launched ddp_checkpoint
 grep -qx 'the resumed run has the same losses' out.txt ||
   die "ddp_checkpoint: $(cat out.txt)"
 
-# Two models and their optimizers; steps between rollouts; and a model that writes.
-for name in gan gpt_loop policy_gradient; do
+# Two models and their optimizers, steps between rollouts, a model that writes, and
+# replicas of a pipeline.
+for name in gan gpt_loop hybrid_loop policy_gradient; do
   "$EXAMPLES/$name/$name" >alone.txt || die "$name alone: $(cat alone.txt)"
   launched $name
   [[ $(cat out.txt) == "$(cat alone.txt)" ]] || die "$(diff out.txt alone.txt)"

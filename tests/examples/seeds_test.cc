@@ -62,6 +62,13 @@ TEST_F(SeedsTest, Pipelines) {
       [](troupe::Rank& rank) { pipeline_resnet50::Run(rank, 64, 8); }, options,
       {/*seed=*/1});
   EXPECT_TRUE(run.status.ok()) << run.status;
+  options.ranks = 4;
+  options.mesh = troupe::pipeline::Mesh(/*dp=*/2, /*pp=*/2);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const troupe::SimulatedRun hybrid =
+        troupe::Simulate(hybrid_loop::Run, options, {seed});
+    EXPECT_TRUE(hybrid.status.ok()) << "seed " << seed << ": " << hybrid.status;
+  }
 }
 
 TEST_F(SeedsTest, Checkpoints) { ExpectRuns(ddp_checkpoint::Run, 2, 3); }
