@@ -141,7 +141,7 @@ std::string Saved(JobSpec spec, const std::string& name, std::uint64_t seed) {
   return run.reports.checkpoints.empty() ? "" : run.reports.checkpoints[0];
 }
 
-// With 4 pieces as with one, files have whole parameters and states.
+// Files have whole parameters and states, with 4 pieces as with one.
 TEST(TensorParallelTest, CheckpointsHaveTheBytesOfOneRank) {
   for (const int pp : {1, 2}) {
     const std::string want = Saved(ExactJob({1, 1, pp}), "whole", 0);

@@ -55,7 +55,7 @@ const KernelSet kAllSets[] = {kReferenceF64, kReferenceF32, kCpuF32};
 struct RankResult {
   PassValues values;
   std::vector<double> evaluated;
-  // By name, the elements of each parameter that the rank has.
+  // The elements of each parameter that the rank has, by name.
   std::map<std::string, std::vector<ShardRange>> ranges;
   std::map<std::string, std::int64_t> elems;  // sizes of whole parameters
 };
