@@ -22,7 +22,7 @@ Settings TwoStages(const Settings& more = {}) {
   return settings;
 }
 
-std::string ErrorOf(const Settings& settings) {
+std::string ErrorOfSettings(const Settings& settings) {
   base::PosixFileSystem files;
   return std::string(LoadConfig(files, "", settings).status().message());
 }
@@ -52,7 +52,8 @@ TEST(PipelineOptions, OneFOneBIsTheDefault) {
 TEST(PipelineOptions, SchedulesByName) {
   for (const std::string& name : ScheduleChoices()) {
     if (name == "interleaved_1f1b" || name == "breadth_first") continue;
-    EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.schedule", name)})), "") << name;
+    EXPECT_EQ(ErrorOfSettings(TwoStages({Set("mesh.schedule", name)})), "")
+        << name;
   }
   const auto v = OptionsOf(TwoStages({Set("mesh.schedule", "zb_v")}));
   ASSERT_TRUE(v.ok()) << v.status();
@@ -151,19 +152,20 @@ TEST(PipelineOptions, WrittenCutsNeedNoMeasuring) {
 }
 
 TEST(PipelineOptions, WhatDoesNotFit) {
-  EXPECT_EQ(ErrorOf({Set("train.steps", "1"), Set("mesh.schedule", "1f1b")}),
-            "--set mesh.schedule: mesh.schedule is for pipelines, and mesh.pp "
-            "is 1; remove mesh.schedule, or set mesh.pp to 2 or more");
-  EXPECT_EQ(ErrorOf(TwoStages(
+  EXPECT_EQ(
+      ErrorOfSettings({Set("train.steps", "1"), Set("mesh.schedule", "1f1b")}),
+      "--set mesh.schedule: mesh.schedule is for pipelines, and mesh.pp "
+      "is 1; remove mesh.schedule, or set mesh.pp to 2 or more");
+  EXPECT_EQ(ErrorOfSettings(TwoStages(
                 {Set("mesh.schedule", "dualpipe_v"), Set("mesh.pp", "8")})),
             "--set mesh.schedule: schedule: dualpipe_v takes at least 2 pp = "
             "16 micro-batches, and there are 8; make them smaller");
-  EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.schedule", "search"),
-                               Set("mesh.activation_limit", "100")})),
+  EXPECT_EQ(ErrorOfSettings(TwoStages({Set("mesh.schedule", "search"),
+                                       Set("mesh.activation_limit", "100")})),
             "--set mesh.activation_limit: schedule: no order of 8 "
             "micro-batches keeps the activations of a rank within 100; "
             "raise the limit, or make micro-batches smaller");
-  EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.pp", "13")})),
+  EXPECT_EQ(ErrorOfSettings(TwoStages({Set("mesh.pp", "13")})),
             "--set mesh.pp: the model has 12 layers in Sequentials, too few "
             "for 13 stages; take fewer");
 }
@@ -188,18 +190,18 @@ TEST(PipelineOptions, SearchesAmongChunksThatFit) {
   EXPECT_EQ(stages(TwoStages(
                 {Set("mesh.schedule", "search"), Set("mesh.cuts", "2,5,8")})),
             4u);
-  EXPECT_EQ(ErrorOf(TwoStages(
+  EXPECT_EQ(ErrorOfSettings(TwoStages(
                 {Set("mesh.schedule", "search"), Set("mesh.cuts", "2,5")})),
             "--set mesh.cuts: mesh.pp = 2 stages need 1 cuts, mesh.cuts has 2; "
             "give as many, or remove mesh.cuts");
   Settings few = three;
   few.push_back(Set("mesh.pp", "4"));
-  EXPECT_EQ(ErrorOf(few),
+  EXPECT_EQ(ErrorOfSettings(few),
             "--set mesh.pp: the model has 3 layers in Sequentials, too few for "
             "4 stages; take fewer");
   Settings said = three;
   said.push_back(Set("mesh.virtual_stages", "2"));
-  EXPECT_EQ(ErrorOf(said),
+  EXPECT_EQ(ErrorOfSettings(said),
             "--set mesh.pp: the model has 3 layers in Sequentials, too few for "
             "4 stages; take fewer");
 }
@@ -219,16 +221,16 @@ TEST(PipelineOptions, AFileOfTables) {
             "F0 F1 I0 W0 B1");
   const std::string place = "--set mesh.schedule_file: ";
   EXPECT_EQ(
-      ErrorOf(with("rank 0: F0 B0 F1 B1\n")),
+      ErrorOfSettings(with("rank 0: F0 B0 F1 B1\n")),
       absl::StrCat(place, path,
                    ": schedule: there are 1 tables where the mesh has pp = 2"));
-  EXPECT_EQ(ErrorOf(with("rank 0: F0 X\n")),
+  EXPECT_EQ(ErrorOfSettings(with("rank 0: F0 X\n")),
             absl::StrCat(place, path,
                          ": line 1: \"X\" is no action; write F0, B0, AR0, "
                          "..."));
-  EXPECT_EQ(ErrorOf(with("rank 1: F0\n")),
+  EXPECT_EQ(ErrorOfSettings(with("rank 1: F0\n")),
             absl::StrCat(place, path, ": line 1: must begin with \"rank 0:\""));
-  EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.schedule_file", "/no/such")})),
+  EXPECT_EQ(ErrorOfSettings(TwoStages({Set("mesh.schedule_file", "/no/such")})),
             absl::StrCat(place,
                          "cannot read /no/such: No such file or directory; "
                          "check the path"));
