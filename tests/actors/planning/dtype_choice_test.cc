@@ -17,7 +17,7 @@ namespace {
 using Times = std::map<nn::DType, double>;
 
 // Returns TinyCnnJob() with an open dtype. Its measurements are `times`.
-JobSpec OpenJob(const Times& times, std::int64_t steps = 2) {
+JobSpec OpenDTypeJob(const Times& times, std::int64_t steps = 2) {
   JobSpec job = TinyCnnJob(/*dp=*/1, steps);
   OpenDType& open = job.open_dtype.emplace();
   open.set = UseDType;
@@ -34,14 +34,14 @@ nn::DType Chosen(const JobSpec& spec) {
 
 TEST(DTypeChoice, TheFastestIsTakenWhereItIsWorthIt) {
   using nn::DType;
-  EXPECT_EQ(Chosen(OpenJob({{DType::kF32, 2}, {DType::kBF16, 1}})),
+  EXPECT_EQ(Chosen(OpenDTypeJob({{DType::kF32, 2}, {DType::kBF16, 1}})),
             DType::kBF16);
-  EXPECT_EQ(Chosen(OpenJob({{DType::kF32, 1}, {DType::kBF16, 2}})),
+  EXPECT_EQ(Chosen(OpenDTypeJob({{DType::kF32, 1}, {DType::kBF16, 2}})),
             DType::kF32);
-  EXPECT_EQ(Chosen(OpenJob({{DType::kF32, 1}, {DType::kBF16, 0.98}})),
+  EXPECT_EQ(Chosen(OpenDTypeJob({{DType::kF32, 1}, {DType::kBF16, 0.98}})),
             DType::kF32);
   JobSpec three =
-      OpenJob({{DType::kF32, 3}, {DType::kF16, 1}, {DType::kBF16, 2}});
+      OpenDTypeJob({{DType::kF32, 3}, {DType::kF16, 1}, {DType::kBF16, 2}});
   three.open_dtype->candidates = {DType::kF32, DType::kF16, DType::kBF16};
   EXPECT_EQ(Chosen(three), DType::kF16);
   three.open_dtype->measure = nullptr;
@@ -49,7 +49,8 @@ TEST(DTypeChoice, TheFastestIsTakenWhereItIsWorthIt) {
 }
 
 TEST(DTypeChoice, IsTold) {
-  JobSpec job = OpenJob({{nn::DType::kF32, 0.002}, {nn::DType::kBF16, 0.001}});
+  JobSpec job =
+      OpenDTypeJob({{nn::DType::kF32, 0.002}, {nn::DType::kBF16, 0.001}});
   std::vector<std::string> notes;
   job.note = [&](const std::string& line) { notes.push_back(line); };
   EXPECT_EQ(Chosen(job), nn::DType::kBF16);
@@ -58,17 +59,17 @@ TEST(DTypeChoice, IsTold) {
 }
 
 TEST(DTypeChoice, WithoutCandidatesThereIsNone) {
-  JobSpec job = OpenJob({});
+  JobSpec job = OpenDTypeJob({});
   job.open_dtype->candidates.clear();
   EXPECT_EQ(WithDType(job, nullptr).status().code(),
             absl::StatusCode::kInvalidArgument);
-  job = OpenJob({});
+  job = OpenDTypeJob({});
   job.open_dtype->set = nullptr;
   EXPECT_EQ(RunJob(job).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(DTypeChoice, WhatCannotBeMeasuredEndsTheJob) {
-  JobSpec job = OpenJob({});
+  JobSpec job = OpenDTypeJob({});
   job.open_dtype->measure = [](const JobSpec&) -> absl::StatusOr<double> {
     return absl::ResourceExhaustedError("no memory");
   };
@@ -77,11 +78,11 @@ TEST(DTypeChoice, WhatCannotBeMeasuredEndsTheJob) {
 
 // The times of steps no longer matter.
 TEST(DTypeChoice, AResumedJobKeepsThatOfItsCheckpoint) {
-  JobSpec job = OpenJob({{nn::DType::kF32, 2}, {nn::DType::kBF16, 1}});
+  JobSpec job = OpenDTypeJob({{nn::DType::kF32, 2}, {nn::DType::kBF16, 1}});
   job.checkpoint.dir = FreshFolder("dtype_choice");
   const Reports first = ReportsOf(job);
   EXPECT_EQ(first.info.plan.data_dtype, nn::DType::kBF16);
-  JobSpec more = OpenJob({{nn::DType::kF32, 1}, {nn::DType::kBF16, 2}}, 4);
+  JobSpec more = OpenDTypeJob({{nn::DType::kF32, 1}, {nn::DType::kBF16, 2}}, 4);
   more.checkpoint.dir = job.checkpoint.dir;
   more.checkpoint.resume = true;
   const Reports second = ReportsOf(more);
@@ -92,7 +93,7 @@ TEST(DTypeChoice, AResumedJobKeepsThatOfItsCheckpoint) {
 
 // Measures with a real clock: either dtype may win, and the job runs with it.
 TEST(DTypeChoice, StepsAreMeasured) {
-  JobSpec job = OpenJob({});
+  JobSpec job = OpenDTypeJob({});
   job.plan.mesh = pipeline::Mesh(/*dp=*/2);
   job.open_dtype->measure = MeasureStepSeconds;
   const Reports reports = ReportsOf(job);

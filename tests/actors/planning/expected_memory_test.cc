@@ -15,7 +15,7 @@ namespace {
 
 // Returns a job of four layers, each of 8 x 8 weights and 8 biases, in f32, on
 // samples of 8 numbers, with Adam.
-JobSpec Layers() {
+JobSpec LayersInMemory() {
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/1);
   spec.model = [] {
     auto model = std::make_unique<nn::Sequential>();
@@ -38,7 +38,7 @@ ExpectedMemory Of(const JobSpec& spec) {
 }
 
 TEST(ExpectedMemory, OfOneRank) {
-  const ExpectedMemory memory = Of(Layers());
+  const ExpectedMemory memory = Of(LayersInMemory());
   EXPECT_EQ(memory.parameters, 4 * kLayerBytes);
   EXPECT_EQ(memory.gradients, 4 * kLayerBytes);
   EXPECT_EQ(memory.optimizer, 8 * kLayerBytes);
@@ -50,14 +50,14 @@ TEST(ExpectedMemory, OfOneRank) {
 
 // A rank keeps one micro-batch at a time, whatever their number.
 TEST(ExpectedMemory, OfAMicroBatchAtATime) {
-  JobSpec spec = Layers();
+  JobSpec spec = LayersInMemory();
   spec.plan.micro_batch_size = 8;
   EXPECT_EQ(Of(spec).activations, 8 * 4 * kOutputBytes);
 }
 
 // 32 samples are five micro-batches of 7 with a rest of 4, all kept at once.
 TEST(ExpectedMemory, OfALastMicroBatchThatIsSmaller) {
-  JobSpec spec = Layers();
+  JobSpec spec = LayersInMemory();
   spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
   spec.plan.cuts = {2};
   spec.plan.micro_batch_size = 7;
@@ -66,7 +66,7 @@ TEST(ExpectedMemory, OfALastMicroBatchThatIsSmaller) {
 
 // GPipe's stages keep all micro-batches; the result is the largest stage's.
 TEST(ExpectedMemory, OfTheLargestStage) {
-  JobSpec spec = Layers();
+  JobSpec spec = LayersInMemory();
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
   spec.plan.cuts = {1};
   spec.plan.micro_batch_size = 4;
@@ -78,13 +78,13 @@ TEST(ExpectedMemory, OfTheLargestStage) {
 }
 
 TEST(ExpectedMemory, OfGradientsInAnotherDtype) {
-  JobSpec spec = Layers();
+  JobSpec spec = LayersInMemory();
   spec.plan.grad_dtype = nn::DType::kF64;
   EXPECT_EQ(Of(spec).gradients, 8 * kLayerBytes);
 }
 
 TEST(ExpectedMemory, FrozenParametersHaveNoMore) {
-  JobSpec spec = Layers();
+  JobSpec spec = LayersInMemory();
   const nn::ModelFactory all = spec.model;
   spec.model = [all] {
     auto model = all();
