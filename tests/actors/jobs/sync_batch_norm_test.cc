@@ -24,12 +24,12 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kSteps = 2;
+constexpr std::int64_t kNormSteps = 2;
 
 // Returns a job with linear, batch norm with a ReLU, linear, batch norm and
 // linear, in f64; one micro-batch per rank.
 JobSpec NormedJob(int ranks) {
-  JobSpec spec = SmallJob({ranks, Numbers::kExact, kSteps});
+  JobSpec spec = SmallJob({ranks, Numbers::kExact, kNormSteps});
   spec.model = []() -> std::unique_ptr<nn::Module> {
     const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
     nn::BatchNorm::Options norm;
@@ -52,14 +52,15 @@ TEST(SyncBatchNormJob, GivesTheSameBitsUnderEverySeed) {
   const JobSpec spec = NormedJob(4);
   const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   ASSERT_TRUE(expected.result.ok()) << expected.result.status();
-  ASSERT_EQ(expected.reports.steps.size(), static_cast<std::size_t>(kSteps));
+  ASSERT_EQ(expected.reports.steps.size(),
+            static_cast<std::size_t>(kNormSteps));
   ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/100, expected), "");
   EXPECT_EQ(ReportsOf(spec).losses(), expected.reports.losses());
 }
 
 TEST(SyncBatchNormJob, EqualsOneRankWithTheWholeBatch) {
   const TrainedValues one = TrainedValuesOf(NormedJob(1));
-  ASSERT_EQ(one.losses.size(), static_cast<std::size_t>(kSteps));
+  ASSERT_EQ(one.losses.size(), static_cast<std::size_t>(kNormSteps));
   for (int ranks : {2, 4}) {
     SCOPED_TRACE(ranks);
     ExpectNear(TrainedValuesOf(NormedJob(ranks)), one, /*tolerance=*/1e-9);
