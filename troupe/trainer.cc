@@ -132,12 +132,18 @@ absl::Status Trainer::FitBy(const Runner& run, const Task& task,
 
 absl::StatusOr<std::map<std::string, double>> Trainer::Validate(
     const Task& task, const FitData& data, const std::string& ckpt_path) {
-  return Evaluate(task, data, ckpt_path, kVal);
+  TROUPE_ASSIGN_OR_RETURN(
+      const FitData first,
+      LimitedData<&TrainerOptions::limit_val_batches>(options_, data));
+  return Evaluate(task, first, ckpt_path, kVal);
 }
 
 absl::StatusOr<std::map<std::string, double>> Trainer::Test(
     const Task& task, const FitData& data, const std::string& ckpt_path) {
-  return Evaluate(task, data, ckpt_path, kTest);
+  TROUPE_ASSIGN_OR_RETURN(
+      const FitData first,
+      LimitedData<&TrainerOptions::limit_test_batches>(options_, data));
+  return Evaluate(task, first, ckpt_path, kTest);
 }
 
 absl::StatusOr<std::map<std::string, double>> Trainer::Evaluate(

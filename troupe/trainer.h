@@ -68,7 +68,9 @@ class Trainer {
   absl::Status FitBy(const Runner& run, const Task& task, const FitData& train,
                      const FitData& val = {});
 
-  // Evaluates a checkpoint on `data`: trains and saves nothing. `ckpt_path` is
+  // Evaluates a checkpoint on `data`, or on the batches of it that
+  // limit_val_batches or limit_test_batches lets through: trains and saves
+  // nothing. `ckpt_path` is
   // a path, "last", or "best"; if it is empty, it is the best one of the
   // ModelCheckpoint, or its newest one if that has no monitor. The task and the
   // seed are those of its run; the mesh may be another. Returns the metrics,

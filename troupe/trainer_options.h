@@ -133,7 +133,8 @@ struct ValidationOptions {
   Portion val_check_interval = 1.0;
   // Epochs between evaluations, if val_check_interval is 1.0.
   std::int64_t check_val_every_n_epoch = 1;
-  Portion limit_val_batches = 1.0;  // 0: no evaluation
+  Portion limit_val_batches = 1.0;   // 0: no evaluation
+  Portion limit_test_batches = 1.0;  // batches of Trainer::Test()
   // Batches of each replica that Trainer::Predict() computes.
   Portion limit_predict_batches = 1.0;
 };

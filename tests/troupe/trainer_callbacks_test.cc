@@ -12,6 +12,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "base/files/file_system.h"
 #include "base/status_error.h"
+#include "data/subset.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/actors/test_job.h"
@@ -229,11 +230,46 @@ TEST(TrainerCallbacksTest, EvaluatesTheBestAndTheNewest) {
       Trainer(options).Validate(DigitsTask(), test, folder + "/step-00000004");
   ExpectOk(metrics.status());
   EXPECT_NEAR(metrics->at("val_loss"), losses[1], 1e-6);
-  // Fewer samples than the run trained on; nothing was saved meanwhile.
+}
+
+// Each limit is for its own evaluation, and a run without training is limited
+// by the batches of all replicas.
+TEST(TrainerCallbacksTest, LimitsTheBatchesOfAnEvaluation) {
+  const std::string folder = base::FreshPath();
+  TrainerOptions options = QuietTrainer();
+  options.devices = 2;
+  options.max_steps = 1;
+  options.callbacks = {std::make_shared<ModelCheckpoint>(folder)};
+  ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10)));
+  const data::DatasetPtr all = Digits().test;
+  const auto tested = [&](const data::DatasetPtr& samples) {
+    auto metrics =
+        Trainer(options).Test(DigitsTask(), {samples, /*batch_size=*/10});
+    EXPECT_TRUE(metrics.ok()) << metrics.status();
+    return metrics->at("test_loss");
+  };
+  const auto validated = [&] {
+    auto metrics =
+        Trainer(options).Validate(DigitsTask(), {all, /*batch_size=*/10});
+    EXPECT_TRUE(metrics.ok()) << metrics.status();
+    return metrics->at("val_loss");
+  };
+  const double whole = tested(all);
+  const double batch =
+      tested(data::MakeSubset(all, 0, 20).value());  // of 2 ranks
+  EXPECT_NE(batch, whole);
   options.limit_val_batches = 1;
-  metrics = Trainer(options).Test(DigitsTask(), test, "last");
-  ExpectOk(metrics.status());
-  EXPECT_NE(metrics->at("test_loss"), losses.back());
+  EXPECT_EQ(validated(), batch);
+  EXPECT_EQ(tested(all), whole);
+  options.limit_val_batches = 1.0;
+  options.limit_test_batches = 0.5;  // one of three batches
+  EXPECT_EQ(tested(all), batch);
+  EXPECT_EQ(validated(), whole);
+  options.limit_test_batches = 2;
+  EXPECT_EQ(tested(all), tested(data::MakeSubset(all, 0, 40).value()));
+  options.fast_dev_run = 1;
+  EXPECT_EQ(tested(all), batch);
+  EXPECT_EQ(validated(), batch);
 }
 
 TEST(TrainerCallbacksTest, EvaluationsNeedACheckpointAndSamples) {
@@ -254,8 +290,14 @@ TEST(TrainerCallbacksTest, EvaluationsNeedACheckpointAndSamples) {
   EXPECT_THAT(error({}, "last"), HasSubstr("FitData.batch_size = 0"));
   EXPECT_THAT(error({nullptr, 10}, "last"),
               HasSubstr("has no samples to evaluate"));
-  options.limit_val_batches = 0;
-  EXPECT_THAT(error(test, "last"), HasSubstr("leaves nothing to evaluate"));
+  options.limit_test_batches = 0;
+  EXPECT_THAT(error(test, "last"),
+              HasSubstr("TrainerOptions.limit_test_batches = 0 leaves nothing "
+                        "to evaluate"));
+  options.limit_test_batches = 1.5;
+  EXPECT_THAT(error(test, "last"),
+              HasSubstr("TrainerOptions.limit_test_batches = 1.5: give a "
+                        "number of batches"));
 }
 
 }  // namespace

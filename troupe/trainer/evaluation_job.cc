@@ -60,10 +60,6 @@ absl::StatusOr<actors::JobSpec> EvaluationJob(const TrainerOptions& options,
   }
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           EvaluatingJob(options, task, data));
-  if (spec.test == nullptr) {
-    return RefuseOption<&O::limit_val_batches>(
-        options, " leaves nothing to evaluate; give at least one batch");
-  }
   spec.checkpoint.from = at.path();
   if (options.edit_job) options.edit_job(spec);
   return spec;

@@ -1,9 +1,12 @@
-// The number of batches that an option of a Trainer lets through.
+// The batches, and the samples, that an option of a Trainer lets through.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       std::int64_t batches,
 //       BatchesOf<&TrainerOptions::limit_val_batches>(options, /*all=*/20));
 //   // 5 for 5 or 0.25, 20 for 30 or 1.0
+//   TROUPE_ASSIGN_OR_RETURN(data::DatasetPtr first,
+//                           FirstBatches<&TrainerOptions::limit_val_batches>(
+//                               options, val, /*batch=*/64));
 
 #ifndef TROUPE_TRAINER_PORTION_H_
 #define TROUPE_TRAINER_PORTION_H_
@@ -13,6 +16,9 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "base/check.h"
+#include "data/dataset.h"
+#include "data/subset.h"
 #include "troupe/trainer/option_error.h"
 #include "troupe/trainer_options.h"
 
@@ -35,6 +41,21 @@ absl::StatusOr<std::int64_t> BatchesOf(const TrainerOptions& options,
       options,
       ": give a number of batches, or a fraction from 0.0 "
       "to 1.0");
+}
+
+// Returns the first samples of the data: as many as are in the batches that the
+// option lets through. `batch`: samples of a batch on all replicas.
+//   kInvalidArgument: that of BatchesOf().
+template <auto kField>
+absl::StatusOr<data::DatasetPtr> FirstBatches(const TrainerOptions& options,
+                                              const data::DatasetPtr& dataset,
+                                              std::int64_t batch) {
+  if (options.*kField == Portion(1.0)) return dataset;
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::int64_t batches,
+      BatchesOf<kField>(options, (dataset->size() + batch - 1) / batch));
+  return data::MakeSubset(dataset, 0,
+                          std::min(batches * batch, dataset->size()));
 }
 
 }  // namespace troupe

@@ -44,11 +44,8 @@ absl::StatusOr<actors::JobSpec> PredictionJob(const TrainerOptions& options,
                                               const Task& task,
                                               const FitData& data,
                                               const actors::Checkpoint& at) {
-  TrainerOptions all = options;
-  all.fast_dev_run = 0;
-  all.limit_val_batches = 1.0;
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
-                          EvaluationJob(all, task, data, at));
+                          EvaluationJob(options, task, data, at));
   if (task.predict_step && spec.plan.mesh.pp() > 1) {
     return RefuseOption<&O::strategy>(
         options,

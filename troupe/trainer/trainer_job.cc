@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "data/subset.h"
 #include "nn/modules/parameter_dtype.h"
 #include "troupe/trainer/option_error.h"
 #include "troupe/trainer/portion.h"
@@ -155,20 +154,6 @@ absl::StatusOr<actors::JobOptimizer> OptimizerFor(const TrainerOptions& options,
 
 // --- Batches, epochs, evaluations ---
 
-// Returns the first samples of the data: as many as are in the batches that the
-// option lets through. `batch`: samples of a batch on all replicas.
-template <auto kField>
-absl::StatusOr<data::DatasetPtr> Limited(const TrainerOptions& options,
-                                         const data::DatasetPtr& dataset,
-                                         std::int64_t batch) {
-  if (options.*kField == Portion(1.0)) return dataset;
-  TROUPE_ASSIGN_OR_RETURN(
-      const std::int64_t batches,
-      BatchesOf<kField>(options, (dataset->size() + batch - 1) / batch));
-  return data::MakeSubset(dataset, 0,
-                          std::min(batches * batch, dataset->size()));
-}
-
 // Sets the sizes of batches, to those of `data`, and what loads them.
 absl::Status SetBatches(const TrainerOptions& options, const FitData& data,
                         JobSpec& spec) {
@@ -191,7 +176,7 @@ absl::Status SetTraining(const TrainerOptions& options, const FitData& train,
   const std::int64_t batch = train.batch_size * spec.plan.mesh.dp();
   TROUPE_ASSIGN_OR_RETURN(
       data::DatasetPtr limited,
-      Limited<&O::limit_train_batches>(options, train.dataset, batch));
+      FirstBatches<&O::limit_train_batches>(options, train.dataset, batch));
   spec.train = std::move(limited);
   spec.shuffle = train.shuffle;
   if (StepsPerEpoch(spec) > 0) return absl::OkStatus();
@@ -254,17 +239,17 @@ absl::StatusOr<std::int64_t> EvalEvery(const TrainerOptions& options,
                    "epoch such as 0.5"));
 }
 
-// Sets the samples to evaluate, if the options leave any.
-absl::Status SetSamples(const TrainerOptions& options, const FitData& val,
-                        JobSpec& spec) {
+// Sets the samples that Fit() evaluates, if the options leave any.
+absl::Status SetValidation(const TrainerOptions& options, const FitData& val,
+                           JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(AtLeast<&FitData::batch_size>(0, val));
   if (val.dataset == nullptr) return absl::OkStatus();
   const std::int64_t of_rank =
       val.batch_size > 0 ? val.batch_size : spec.plan.micro_batch_size;
   TROUPE_ASSIGN_OR_RETURN(
       data::DatasetPtr limited,
-      Limited<&O::limit_val_batches>(options, val.dataset,
-                                     of_rank * spec.plan.mesh.dp()));
+      FirstBatches<&O::limit_val_batches>(options, val.dataset,
+                                          of_rank * spec.plan.mesh.dp()));
   if (limited->size() > 0) spec.test = std::move(limited);
   return absl::OkStatus();
 }
@@ -314,7 +299,7 @@ absl::StatusOr<JobSpec> JobOf(const TrainerOptions& options, const Task& task,
                               const FitData& train, const FitData& val) {
   TROUPE_ASSIGN_OR_RETURN(JobSpec spec, CommonJob(options, task, train));
   TROUPE_RETURN_IF_ERROR(SetTraining(options, train, spec));
-  TROUPE_RETURN_IF_ERROR(SetSamples(options, val, spec));
+  TROUPE_RETURN_IF_ERROR(SetValidation(options, val, spec));
   if (spec.test != nullptr) {
     TROUPE_ASSIGN_OR_RETURN(spec.eval_every, EvalEvery(options, spec));
   }
@@ -343,13 +328,11 @@ absl::StatusOr<JobSpec> TrainerJob(const TrainerOptions& options,
 
 absl::StatusOr<JobSpec> EvaluatingJob(const TrainerOptions& options,
                                       const Task& task, const FitData& data) {
-  TrainerOptions shown = options;
-  if (options.fast_dev_run > 0) shown.limit_val_batches = options.fast_dev_run;
-  TROUPE_ASSIGN_OR_RETURN(JobSpec spec, CommonJob(shown, task, data));
-  TROUPE_RETURN_IF_ERROR(SetSamples(shown, data, spec));
+  TROUPE_ASSIGN_OR_RETURN(JobSpec spec, CommonJob(options, task, data));
+  spec.test = data.dataset;
   TROUPE_ASSIGN_OR_RETURN(spec.optimizer,
-                          OptimizerFor(shown, task, spec, kStepsOfNoRun));
-  TROUPE_RETURN_IF_ERROR(SetPipeline(shown, spec));
+                          OptimizerFor(options, task, spec, kStepsOfNoRun));
+  TROUPE_RETURN_IF_ERROR(SetPipeline(options, spec));
   return spec;
 }
 

@@ -25,8 +25,8 @@ absl::StatusOr<actors::JobSpec> TrainerJob(const TrainerOptions& options,
                                            const FitData& train,
                                            const FitData& val);
 
-// Returns the job that evaluates `data` and trains nothing. It has no
-// JobSpec::test if the options leave no sample.
+// Returns the job that evaluates all of `data`, which has samples, and trains
+// nothing.
 absl::StatusOr<actors::JobSpec> EvaluatingJob(const TrainerOptions& options,
                                               const Task& task,
                                               const FitData& data);
