@@ -255,8 +255,8 @@ TEST(TrainerCallbacksTest, LimitsTheBatchesOfAnEvaluation) {
     return metrics->at("val_loss");
   };
   const double whole = tested(all);
-  const double batch =
-      tested(data::MakeSubset(all, 0, 20).value());  // of 2 ranks
+  // A batch of both ranks.
+  const double batch = tested(data::MakeSubset(all, 0, 20).value());
   EXPECT_NE(batch, whole);
   options.limit_val_batches = 1;
   EXPECT_EQ(validated(), batch);

@@ -1,18 +1,22 @@
 // Times the steps of a loop of one's own with DDP (troupe/ddp.h) beside the job
 // with the same model, batches and optimizer, and beside PyTorch's loop: a
-// plain module on one rank, DDP over Gloo on more. Rounds alternate.
+// plain module on one rank, DDP over Gloo on more; and a loop with DataParallel
+// beside job and loop with as many ranks. Rounds alternate.
 //
 //   bazel run //tools/bench/loop -- --python=$HOME/peer/bin/python
-//   ... --case=mnist_mlp --ranks=2            one case, one number of ranks
+//   ... --case=mnist_mlp --ranks=2 --devices= one case, one number of ranks
+//   ... --ranks= --devices=4                  DataParallel alone
 //   ... --seconds=2 --rounds=9                longer, and more often
 //   ... --json                                one JSON object a row
 //
-// Rows: steps per second of a case, by ranks, where the peer is PyTorch; and
-// the time of a step of the loop, without and with StepInBackward(), over that
-// of the job, the median over runs one after the other.
+// Rows: steps per second of a case, by ranks, where the peer is PyTorch; the
+// time of a step of the loop, without and with StepInBackward(), over that of
+// the job; and that of a DataParallel over the job's and the loop's, by
+// devices: the medians over runs one after the other.
 //
-// The loop reads its batches with one worker, as the job does with its loader;
-// the peer's batch is one fixed tensor.
+// A rank of a loop reads its batches with one worker, as the job does with its
+// loader, and a DataParallel with one for each device; the peer's batch is one
+// fixed tensor.
 
 #include <cstdio>
 #include <string>
@@ -21,6 +25,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
@@ -33,7 +38,10 @@
 ABSL_FLAG(std::vector<std::string>, case,
           std::vector<std::string>({"mnist_mlp", "mlp_25m"}),
           "cases of tools/bench/train_case.h whose loss is a cross entropy");
-ABSL_FLAG(int, ranks, 0, "ranks; default: 1 and 2");
+ABSL_FLAG(std::vector<std::string>, ranks, std::vector<std::string>({"1", "2"}),
+          "numbers of ranks");
+ABSL_FLAG(std::vector<std::string>, devices, std::vector<std::string>({"4"}),
+          "numbers of a DataParallel's devices, beside as many ranks");
 ABSL_FLAG(double, seconds, 1, "time of one case, contestant and round");
 ABSL_FLAG(int, rounds, 5, "alternating rounds; the median counts");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
@@ -55,12 +63,17 @@ class Bench {
                                                  : Report::Form::kTable) {}
 
   absl::Status Run() {
-    const int only = absl::GetFlag(FLAGS_ranks);
+    TROUPE_ASSIGN_OR_RETURN(const std::vector<int> ranks,
+                            Numbers(absl::GetFlag(FLAGS_ranks)));
+    TROUPE_ASSIGN_OR_RETURN(const std::vector<int> devices,
+                            Numbers(absl::GetFlag(FLAGS_devices)));
     for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
       for (const std::string& name : absl::GetFlag(FLAGS_case)) {
-        for (const int ranks :
-             only > 0 ? std::vector<int>{only} : std::vector<int>{1, 2}) {
-          TROUPE_RETURN_IF_ERROR(Round(name, ranks));
+        for (const int count : ranks) {
+          TROUPE_RETURN_IF_ERROR(DdpRound(name, count));
+        }
+        for (const int count : devices) {
+          TROUPE_RETURN_IF_ERROR(DataParallelRound(name, count));
         }
       }
     }
@@ -70,28 +83,44 @@ class Bench {
   }
 
  private:
-  absl::Status Round(const std::string& name, int ranks) {
+  static absl::StatusOr<std::vector<int>> Numbers(
+      const std::vector<std::string>& words) {
+    std::vector<int> numbers;
+    for (const std::string& word : words) {
+      int number = 0;
+      if (!absl::SimpleAtoi(word, &number) || number < 1) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "--ranks and --devices: \"", word,
+            "\" is no number from 1 on; write such as --ranks=1,2"));
+      }
+      numbers.push_back(number);
+    }
+    return numbers;
+  }
+
+  Figure& TimesOf(const char* other, const std::string& name, int ranks) {
+    return table_.At(name, ranks, absl::StrCat("x ", other), Better::kLower);
+  }
+
+  absl::Status DdpRound(const std::string& name, int ranks) {
     TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
                             MakeTrainJob(name, ranks));
     const double seconds = absl::GetFlag(FLAGS_seconds);
     Figure& rate = table_.At(name, ranks, "steps/s", Better::kHigher);
-    Figure& step =
-        table_.At(absl::StrCat(name, ", step"), ranks, "x job", Better::kLower);
+    Figure& step = TimesOf("job", absl::StrCat(name, ", step"), ranks);
     Figure& step_in_backward =
-        table_.At(absl::StrCat(name, ", step in backward"), ranks, "x job",
-                  Better::kLower);
-    LoopOptions options;
-    options.ranks = ranks;
-    options.seconds = seconds / kTurns;
+        TimesOf("job", absl::StrCat(name, ", step in backward"), ranks);
+    const double turn_seconds = seconds / kTurns;
     for (int turn = 0; turn < kTurns; ++turn) {
-      options.step_in_backward = false;
-      TROUPE_ASSIGN_OR_RETURN(const double loop,
-                              LoopStepsPerSecond(spec, options));
+      TROUPE_ASSIGN_OR_RETURN(
+          const double loop,
+          LoopStepsPerSecond(spec, LoopKind::kDdp, ranks, turn_seconds));
       TROUPE_ASSIGN_OR_RETURN(const double job,
-                              actors::StepsPerSecond(spec, options.seconds));
-      options.step_in_backward = true;
-      TROUPE_ASSIGN_OR_RETURN(const double in_backward,
-                              LoopStepsPerSecond(spec, options));
+                              actors::StepsPerSecond(spec, turn_seconds));
+      TROUPE_ASSIGN_OR_RETURN(
+          const double in_backward,
+          LoopStepsPerSecond(spec, LoopKind::kDdpStepInBackward, ranks,
+                             turn_seconds));
       rate.ours.push_back(loop);
       step.ours.push_back(job / loop);
       step_in_backward.ours.push_back(job / in_backward);
@@ -103,6 +132,28 @@ class Bench {
     TROUPE_ASSIGN_OR_RETURN(const double theirs,
                             torch_.StepsPerSecond(peer, seconds));
     rate.peer.push_back(theirs);
+    return absl::OkStatus();
+  }
+
+  absl::Status DataParallelRound(const std::string& name, int devices) {
+    TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
+                            MakeTrainJob(name, devices));
+    const std::string row = absl::StrCat(name, ", DataParallel");
+    Figure& to_job = TimesOf("job", row, devices);
+    Figure& to_loop = TimesOf("loop", row, devices);
+    const double turn_seconds = absl::GetFlag(FLAGS_seconds) / kTurns;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      TROUPE_ASSIGN_OR_RETURN(const double job,
+                              actors::StepsPerSecond(spec, turn_seconds));
+      TROUPE_ASSIGN_OR_RETURN(const double parallel,
+                              LoopStepsPerSecond(spec, LoopKind::kDataParallel,
+                                                 devices, turn_seconds));
+      TROUPE_ASSIGN_OR_RETURN(
+          const double loop,
+          LoopStepsPerSecond(spec, LoopKind::kDdp, devices, turn_seconds));
+      to_job.ours.push_back(job / parallel);
+      to_loop.ours.push_back(loop / parallel);
+    }
     return absl::OkStatus();
   }
 

@@ -65,35 +65,72 @@ class BlockTimer {
   std::vector<double> rates_;
 };
 
-}  // namespace
+class TimedLoop {
+ public:
+  TimedLoop(const actors::JobSpec& spec, LoopKind kind, int threads,
+            double seconds)
+      : spec_(spec), kind_(kind), threads_(threads), seconds_(seconds) {}
 
-absl::StatusOr<double> LoopStepsPerSecond(const actors::JobSpec& spec,
-                                          const LoopOptions& options) {
-  SpawnOptions spawn;
-  spawn.ranks = options.ranks;
-  spawn.seed = spec.seed;
-  double rate = 0;
-  const auto train = [&](Rank& rank) {
-    auto model = rank.Place(spec.model());
+  // Returns the median rate.
+  double Run(Rank& rank) {
+    if (kind_ == LoopKind::kDataParallel) {
+      DataParallel model(rank, [this] { return spec_.model(); });
+      Optimizer optimizer = OptimizerOf(model);
+      return Steps(rank, model, optimizer);
+    }
+    auto model = rank.Place(spec_.model());
     DDP ddp(model);
-    Optimizer optimizer(
-        ddp, [&] { return base::OrThrow(actors::MakeOptimizer(spec)); });
-    if (options.step_in_backward) ddp.StepInBackward(optimizer);
-    DataLoaderOptions loading{spec.plan.global_batch_size / options.ranks,
-                              /*shuffle=*/true, /*drop_last=*/true};
-    loading.workers = 1;
-    DataLoader loader(rank, spec.train, loading);
-    BlockTimer timer(rank, options.seconds);
+    Optimizer optimizer = OptimizerOf(ddp);
+    if (kind_ == LoopKind::kDdpStepInBackward) ddp.StepInBackward(optimizer);
+    return Steps(rank, ddp, optimizer);
+  }
+
+ private:
+  template <typename M>
+  Optimizer OptimizerOf(M& model) {
+    return Optimizer(
+        model, [this] { return base::OrThrow(actors::MakeOptimizer(spec_)); });
+  }
+
+  // The readers of all ranks together are as many as those of the job.
+  template <typename M>
+  double Steps(Rank& rank, M& model, Optimizer& optimizer) {
+    DataLoaderOptions loading{
+        spec_.plan.global_batch_size / rank.world().size(),
+        /*shuffle=*/true, /*drop_last=*/true};
+    loading.workers = threads_ / rank.world().size();
+    DataLoader loader(rank, spec_.train, loading);
+    BlockTimer timer(rank, seconds_);
     for (bool more = true; more;) {
       for (auto [x, y] : loader) {
         optimizer.ZeroGrad();
-        nn::CrossEntropy(ddp(x), y).Backward();
+        nn::CrossEntropy(model(x), y).Backward();
         optimizer.Step();
         more = timer.More();
         if (!more) break;
       }
     }
-    if (rank.number() == 0) rate = timer.MedianRate();
+    return timer.MedianRate();
+  }
+
+  const actors::JobSpec& spec_;
+  const LoopKind kind_;
+  const int threads_;
+  const double seconds_;
+};
+
+}  // namespace
+
+absl::StatusOr<double> LoopStepsPerSecond(const actors::JobSpec& spec,
+                                          LoopKind kind, int ranks,
+                                          double seconds) {
+  SpawnOptions spawn;
+  (kind == LoopKind::kDataParallel ? spawn.devices : spawn.ranks) = ranks;
+  spawn.seed = spec.seed;
+  double rate = 0;
+  const auto train = [&](Rank& rank) {
+    const double of_rank = TimedLoop(spec, kind, ranks, seconds).Run(rank);
+    if (rank.number() == 0) rate = of_rank;
   };
   TROUPE_RETURN_IF_ERROR(Spawn(train, spawn));
   return rate;

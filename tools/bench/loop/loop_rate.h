@@ -4,7 +4,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
 //                           MakeTrainJob("mnist_mlp", /*ranks=*/2));
 //   TROUPE_ASSIGN_OR_RETURN(
-//       double rate, LoopStepsPerSecond(spec, {/*ranks=*/2, /*seconds=*/1}));
+//       double rate, LoopStepsPerSecond(spec, LoopKind::kDdp, /*ranks=*/2,
+//                                       /*seconds=*/1));
 
 #ifndef TOOLS_BENCH_LOOP_LOOP_RATE_H_
 #define TOOLS_BENCH_LOOP_LOOP_RATE_H_
@@ -14,19 +15,20 @@
 
 namespace troupe::bench {
 
-struct LoopOptions {
-  int ranks = 1;       // threads
-  double seconds = 1;  // time of the steps that count
-  // Whether the backward updates parameters (DDP::StepInBackward).
-  bool step_in_backward = false;
+enum class LoopKind {
+  kDdp,
+  kDdpStepInBackward,  // the backward updates parameters
+  kDataParallel,       // one rank, which divides its batches among devices
 };
 
 // Trains the model of a job on its samples, by its optimizer and with a cross
-// entropy, in a loop with DDP. Returns its steps per second after a warm-up of
-// a quarter of `seconds`: the median of ten blocks.
+// entropy, in a loop with `ranks` threads: ranks, or devices of one. Returns
+// its steps per second after a warm-up of a quarter of `seconds`: the median of
+// ten blocks.
 //   the status of Spawn(): the loop failed.
 absl::StatusOr<double> LoopStepsPerSecond(const actors::JobSpec& spec,
-                                          const LoopOptions& options);
+                                          LoopKind kind, int ranks,
+                                          double seconds);
 
 }  // namespace troupe::bench
 
