@@ -27,14 +27,7 @@ class BmpCanvas {
     return image_.pixels.data() + y * image_.width * kImageChannels;
   }
 
-  // Gives all pixels a colour; they are black.
-  void Fill(std::size_t colour) {
-    const auto& rgb = header_.palette[colour];
-    if (rgb == std::decay_t<decltype(rgb)>{}) return;
-    for (auto to = image_.pixels.begin(); to != image_.pixels.end();) {
-      to = std::copy(rgb.begin(), rgb.end(), to);
-    }
-  }
+  void Fill(std::size_t colour) { FillImage(header_.palette[colour], image_); }
 
   void PutColour(std::int64_t row_number, std::int64_t x, std::size_t colour) {
     const auto& rgb = header_.palette[colour];

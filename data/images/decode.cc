@@ -7,6 +7,7 @@
 #include "data/images/gif.h"
 #include "data/images/jpeg.h"
 #include "data/images/png.h"
+#include "data/images/pnm.h"
 #include "data/images/tiff.h"
 #include "data/images/webp.h"
 
@@ -14,7 +15,7 @@ namespace troupe::data {
 namespace {
 
 constexpr absl::string_view kNoneOfThem =
-    "not a JPEG, PNG, WebP, GIF, TIFF or BMP file";
+    "not a JPEG, PNG, WebP, GIF, TIFF, BMP or PNM file";
 
 struct ImageFormat {
   bool (*fits)(absl::Span<const std::uint8_t> bytes);
@@ -25,6 +26,7 @@ struct ImageFormat {
 constexpr ImageFormat kImageFormats[] = {
     {IsJpeg, DecodeJpeg}, {IsPng, DecodePng},   {IsWebp, DecodeWebp},
     {IsGif, DecodeGif},   {IsTiff, DecodeTiff}, {IsBmp, DecodeBmp},
+    {IsPnm, DecodePnm},
 };
 
 }  // namespace

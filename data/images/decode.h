@@ -1,16 +1,17 @@
-// Decodes the bytes of a JPEG, PNG, WebP, GIF, TIFF or BMP file to pixels.
+// Decodes the bytes of a JPEG, PNG, WebP, GIF, TIFF, BMP or PNM (PBM, PGM, PPM)
+// file to pixels.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const Image image, DecodeImage(bytes, "cat.jpg"));
 //   image.at(y, x)[0];                       // red, 0..255
 //
 // The format follows from the first bytes of a file, not from its name. All
 // images become RGB with 8 bits, as in PIL's convert("RGB"): grey is repeated,
-// alpha dropped, CMYK multiplied out. Of 16 bits the upper 8 are kept; PIL does
-// so for colours, but clips plain grey at 255 (its mode "I;16"), which makes
-// most of such an image white. Of several frames or pages the first is read.
-// Colour profiles, gamma and EXIF's orientation are ignored (that of a TIFF
-// file, which is a part of the format, is not), and so is everything else in a
-// file that has no pixels.
+// alpha dropped, CMYK multiplied out. Of 16 bits the upper 8 are kept (in PNM
+// the value is rounded); PIL does so for colours, but clips plain grey at 255
+// (its mode "I;16"), which makes most of such an image white. Of several frames
+// or pages the first is read. Colour profiles, gamma and EXIF's orientation are
+// ignored (that of a TIFF file, which is a part of the format, is not), and so
+// is everything else in a file that has no pixels.
 //
 // It uses libjpeg-turbo (libjpeg's interface, since TurboJPEG reports only the
 // first of several warnings), libspng, libwebp, giflib and libtiff. Files are

@@ -141,14 +141,6 @@ std::vector<int> RowOrder(int rows, bool is_interlaced) {
   return order;
 }
 
-// Gives all pixels of an image, which is black, one colour.
-void FillWith(const Colour& colour, Image& image) {
-  if (colour == Colour{}) return;
-  for (auto to = image.pixels.begin(); to != image.pixels.end();) {
-    to = std::copy(colour.begin(), colour.end(), to);
-  }
-}
-
 // Decodes the frame to its place in `image`.
 absl::Status DecodeGifFrame(GifFileType& gif, const Palette& palette,
                             absl::string_view name, Image& image) {
@@ -195,7 +187,7 @@ absl::StatusOr<Image> DecodeGif(absl::Span<const std::uint8_t> bytes,
                 std::max(gif->SWidth, frame.Left + frame.Width), name));
   source.lacks_end = EndsBetweenBlocks(bytes, source.at);
   const Palette palette = PaletteOf(*gif);
-  FillWith(palette[static_cast<std::size_t>(transparent)], image);
+  FillImage(palette[static_cast<std::size_t>(transparent)], image);
   TROUPE_RETURN_IF_ERROR(DecodeGifFrame(*gif, palette, name, image));
   return image;
 }

@@ -13,10 +13,10 @@
 //
 // Classes are numbered by their folders' names, sorted; samples by class, then
 // by path. Names that begin with a dot are skipped. Files that do not end as
-// images do (.jpg, .jpeg, .png, .webp, .gif, .tif, .tiff, .bmp, in either case)
-// are counted by kind (NoteOfUnread()), and so are links to nothing. A sample
-// is f32 [size, size, 3]; Fill() reads and decodes it, so that a folder may be
-// larger than memory. The transforms get bytes as f32 0..255.
+// images do (IsImageName(): .jpg, .png, .ppm, ..., in either case) are counted
+// by kind (NoteOfUnread()), and so are links to nothing. A sample is f32
+// [size, size, 3]; Fill() reads and decodes it, so that a folder may be larger
+// than memory. The transforms get bytes as f32 0..255.
 
 #ifndef DATA_IMAGES_IMAGE_FOLDER_H_
 #define DATA_IMAGES_IMAGE_FOLDER_H_

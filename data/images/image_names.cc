@@ -13,8 +13,9 @@
 namespace troupe::data {
 namespace {
 
-constexpr std::array<absl::string_view, 8> kEndings = {
-    ".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp"};
+constexpr std::array<absl::string_view, 12> kEndings = {
+    ".jpg",  ".jpeg", ".png", ".webp", ".gif", ".tif",
+    ".tiff", ".bmp",  ".pbm", ".pgm",  ".ppm", ".pnm"};
 
 }  // namespace
 

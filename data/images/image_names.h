@@ -21,7 +21,7 @@ namespace troupe::data {
 // Whether the name begins with a dot.
 bool IsHiddenName(absl::string_view name);
 
-// Endings of the names of images, for messages: ".jpg, .jpeg, ... and .bmp".
+// Endings of the names of images, for messages: ".jpg, .jpeg, ... and .pnm".
 std::string ImageEndings(absl::string_view conjunction);
 
 // Whether the name ends as those of images that are read do, in either case.

@@ -86,7 +86,7 @@ TEST(DecodeTest, CmykIsMultipliedOut) {
 }
 
 TEST(DecodeTest, OtherFilesAreRefused) {
-  const std::string none = "not a JPEG, PNG, WebP, GIF, TIFF or BMP file";
+  const std::string none = "not a JPEG, PNG, WebP, GIF, TIFF, BMP or PNM file";
   EXPECT_EQ(Error({'G', 'I', 'F'}), "it: " + none + "; convert or remove it");
   EXPECT_EQ(Error({}), "it: an empty file, " + none + "; replace or remove it");
   EXPECT_EQ(Error(BytesOfText("....ftypavif....")),

@@ -54,10 +54,11 @@ TEST(ListImageFolderTest, SaysWhatIsMissing) {
   EXPECT_THAT(std::string(ListImageFolder(*Disk(), root).status().message()),
               HasSubstr("no folder in " + root));
   Put(root + "/cat", "notes.txt", {'x'});
-  EXPECT_THAT(std::string(ListImageFolder(*Disk(), root).status().message()),
-              HasSubstr("no image (.jpg, .jpeg, .png, .webp, .gif, .tif, .tiff "
-                        "or .bmp) in " +
-                        root + "/cat"));
+  EXPECT_THAT(
+      std::string(ListImageFolder(*Disk(), root).status().message()),
+      HasSubstr("no image (.jpg, .jpeg, .png, .webp, .gif, .tif, .tiff, "
+                ".bmp, .pbm, .pgm, .ppm or .pnm) in " +
+                root + "/cat"));
   EXPECT_EQ(ListImageFolder(*Disk(), root + "/none").status().code(),
             absl::StatusCode::kNotFound);
 }
@@ -92,10 +93,11 @@ TEST(ImageFolderDatasetTest, ErrorsNameTheFile) {
   const auto dataset = MakeImageFolderDataset(
       Disk(), *images, ResizedCenterCrop(6, 4), {ToFloat()});
   WriteFile(root + "/dog", "1.png", {'G', 'I', 'F'});
-  EXPECT_EQ(FillFrom(**dataset, {0, 2}).status.message(),
-            root +
-                "/dog/1.png: not a JPEG, PNG, WebP, GIF, TIFF or BMP file; "
-                "convert or remove it");
+  EXPECT_EQ(
+      FillFrom(**dataset, {0, 2}).status.message(),
+      root +
+          "/dog/1.png: not a JPEG, PNG, WebP, GIF, TIFF, BMP or PNM file; "
+          "convert or remove it");
   ASSERT_TRUE(Disk()->RemoveAll(root + "/dog/1.png").ok());
   EXPECT_EQ(FillFrom(**dataset, {2}).status.code(),
             absl::StatusCode::kNotFound);
@@ -265,7 +267,7 @@ TEST(OpenImagesTest, ClassesMayHaveTheNamesOfParts) {
 
 TEST(OpenImagesTest, CountsWhatIsNotRead) {
   const std::string root = FolderWith(
-      {"cat/1.png", "cat/2.HEIC", "cat/3.heic", "cat/in/4.ppm", "dog/1.jpg",
+      {"cat/1.png", "cat/2.HEIC", "cat/3.heic", "cat/in/4.pcx", "dog/1.jpg",
        "dog/README", "dog/.DS_Store", "dog/ends.", "notes.d/1.png"});
   Put(root, "loose.png", {'x'});
   ASSERT_TRUE(Disk()->MakeLink("gone/readme", root + "/cat/readme.txt").ok());
@@ -276,9 +278,9 @@ TEST(OpenImagesTest, CountsWhatIsNotRead) {
       splits->notes,
       ElementsAre(root +
                   ": 7 files are not read: 2 .heic, 2 without an ending, "
-                  "1 .ppm, 1 in no class, 1 linked to nothing; images "
-                  "are the .jpg, .jpeg, .png, .webp, .gif, .tif, .tiff "
-                  "and .bmp in the folders of classes"));
+                  "1 .pcx, 1 in no class, 1 linked to nothing; images "
+                  "are the .jpg, .jpeg, .png, .webp, .gif, .tif, .tiff, "
+                  ".bmp, .pbm, .pgm, .ppm and .pnm in the folders of classes"));
   EXPECT_EQ(NoteOfUnread("x", {}), "");
   EXPECT_THAT(NoteOfUnread("x", {{".txt", 1}}),
               HasSubstr("x: 1 file is not read: 1 .txt;"));

@@ -25,8 +25,8 @@ namespace {
 constexpr char kPredictHelp[] =
     R"(trainer predict --checkpoint=DIR [--config=FILE] [options] IMAGE...
 
-Prints the likeliest classes of images (JPEG, PNG, WebP, GIF, TIFF or BMP), by the
-model of a checkpoint. The configuration is that of the run that wrote it, with
+Prints the likeliest classes of images (JPEG, PNG, WebP, GIF, TIFF, BMP or PNM), by
+the model of a checkpoint. The configuration is that of the run that wrote it, with
 data.kind = "images": its folders name the classes, its sizes say how an image is
 cut.
 

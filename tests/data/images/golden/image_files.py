@@ -3,6 +3,7 @@
     gif(numbers, width, height, palette, transparent=2)   # bytes of a file
     tiff(Tiff(width, height, bits=[16] * 3, photometric=2), data)
     bmp(width, height, 24, rows, palette=b"", compression=0)
+    pnm(picture, 3, 255, data), pnm_text(picture, samples=1, largest=99)
     webp_at(still, canvas=(40, 30), offset=(2, 4))        # a frame on a canvas
 
 Arrays are bytes, row by row.
@@ -136,6 +137,23 @@ def bmp(width, height, bits, data, palette=b"", compression=0, masks=b"",
 def padded_rows(rows):
     """Rows from the lowest to the upper one, each padded to four bytes."""
     return b"".join(row + b"\0" * (-len(row) % 4) for row in reversed(rows))
+
+
+def pnm(picture, samples, largest, data, gap=b"\n"):
+    """P5 or P6; `gap` stands between the numbers of the header."""
+    head = [b"P%d" % (5 if samples == 1 else 6), b"%d" % picture.width,
+            b"%d" % picture.height, b"%d\n" % largest]
+    return gap.join(head) + data
+
+
+def pnm_text(picture, samples, largest, gap=b"\n", between="\n"):
+    """P1 if `largest` is 1, else P2 or P3, with random values."""
+    kind = 1 if largest == 1 else 2 if samples == 1 else 3
+    head = [b"P%d" % kind, b"%d" % picture.width, b"%d" % picture.height]
+    if kind != 1:
+        head.append(b"%d" % largest)
+    values = picture.values(samples, largest + 1)
+    return gap.join(head) + b"\n" + between.join(map(str, values)).encode()
 
 
 def webp_at(still, canvas, offset):

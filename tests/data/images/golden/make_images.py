@@ -5,8 +5,8 @@ them, for tests/data/images/golden_images_test.cc:
         >tests/data/images/golden/images.json
     python3 .../make_images.py SEED ROUNDS    # other pictures, of other sizes
 
-Needs Pillow (made with 13.0). Left out are grey of 16 bits, which Pillow clips,
-and grey with alpha multiplied in, which it does not convert.
+Needs Pillow (made with 13.0). Left out are grey of more than 8 bits, which Pillow
+clips, and grey with alpha multiplied in, which it does not convert.
 """
 
 import base64
@@ -17,7 +17,8 @@ import struct
 import sys
 
 from PIL import Image
-from image_files import (Tiff, bmp, gif, padded_rows, tiff, tiles, webp_at)
+from image_files import (Tiff, bmp, gif, padded_rows, pnm, pnm_text, tiff,
+                         tiles, webp_at)
 
 
 class Picture:
@@ -27,9 +28,12 @@ class Picture:
         self.width, self.height = width, height
         self._draws = draws
 
+    def values(self, samples, below=256):
+        return [self._draws.randrange(below)
+                for _ in range(self.width * self.height * samples)]
+
     def bytes(self, samples, below=256):
-        return bytes(self._draws.randrange(below)
-                     for _ in range(self.width * self.height * samples))
+        return bytes(self.values(samples, below))
 
     def pil(self, mode):
         samples = {"1": 1, "L": 1, "P": 1}.get(mode, len(mode))
@@ -189,8 +193,27 @@ def tiff_cases(p):
         [t for _ in range(3) for t in tiles(p.bytes(1), w, h, 1, tile)])
 
 
+def pnm_cases(p):
+    for mode in ("1", "L", "RGB"):
+        yield mode, saved(p.pil(mode), "PPM")
+    for samples in (1, 3):
+        for largest in (1, 7, 200):
+            yield "largest of %d is %d" % (samples, largest), pnm(
+                p, samples, largest, p.bytes(samples, largest + 1))
+    for largest in (256, 1000, 65535):
+        yield "largest is %d" % largest, pnm(p, 3, largest, p.bytes(6))
+    yield "values beyond the largest", pnm(p, 3, 100, p.bytes(3))
+    yield "rest behind the pixels", pnm(p, 3, 255, p.bytes(3) + b"P6 1 1 255 abc")
+    yield "comments", pnm(p, 3, 255, p.bytes(3), gap=b" # a line\n\t#\r\n")
+    yield "text of bits", pnm_text(p, 1, 1, gap=b"\n# a line\n")
+    yield "text of bits side by side", pnm_text(p, 1, 1, between="")
+    for samples, largest in ((1, 255), (1, 9), (3, 255), (3, 1000), (3, 65535)):
+        yield "text of %d, %d" % (samples, largest), pnm_text(p, samples, largest)
+    yield "text with comments", pnm_text(p, 3, 99, between=" # 1 2 3\n ")
+
+
 KINDS = {"webp": webp_cases, "gif": gif_cases, "bmp": bmp_cases,
-         "tiff": tiff_cases}
+         "tiff": tiff_cases, "pnm": pnm_cases}
 
 
 def cases(seed, size=None):
