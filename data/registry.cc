@@ -106,6 +106,19 @@ absl::StatusOr<DatasetPtr> TakeTest(const DatasetOptions& options,
   return Take<kTestCount>(options, images, begin, end, std::move(transforms));
 }
 
+// Sets the training split of files, all of their images, and the content.
+absl::Status TakeTraining(const DatasetOptions& options,
+                          const absl::StatusOr<ByteImages>& images,
+                          Transforms transforms, DataSplits& splits) {
+  TROUPE_RETURN_IF_ERROR(images.status());
+  splits.content = HashOf(*images);
+  const auto end = static_cast<std::int64_t>(images->labels.size());
+  TROUPE_ASSIGN_OR_RETURN(splits.train,
+                          Take<kTrainCount>(options, *images, /*begin=*/0, end,
+                                            std::move(transforms)));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options,
                                       const FilesPtr&) {
   GlyphOptions glyphs;
@@ -154,14 +167,9 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options,
         splits.train,
         Take<kTrainCount>(options, test, 0, test_begin, transforms));
   } else if (ReadsTraining(options)) {
-    TROUPE_ASSIGN_OR_RETURN(const ByteImages train,
-                            ReadMnist(*files, options.path, MnistPart::kTrain));
-    splits.content = HashOf(train);
-    TROUPE_ASSIGN_OR_RETURN(
-        splits.train,
-        Take<kTrainCount>(options, train, 0,
-                          static_cast<std::int64_t>(train.labels.size()),
-                          transforms));
+    TROUPE_RETURN_IF_ERROR(TakeTraining(
+        options, ReadMnist(*files, options.path, MnistPart::kTrain), transforms,
+        splits));
   }
   TROUPE_ASSIGN_OR_RETURN(splits.test,
                           TakeTest(options, test, test_begin, transforms));
@@ -180,15 +188,9 @@ absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options,
   }
   DataSplits splits;
   if (ReadsTraining(options)) {
-    TROUPE_ASSIGN_OR_RETURN(
-        const ByteImages train,
-        ReadCifar10(*files, options.path, Cifar10Part::kTrain));
-    splits.content = HashOf(train);
-    TROUPE_ASSIGN_OR_RETURN(
-        splits.train,
-        Take<kTrainCount>(options, train, 0,
-                          static_cast<std::int64_t>(train.labels.size()),
-                          augmented));
+    TROUPE_RETURN_IF_ERROR(TakeTraining(
+        options, ReadCifar10(*files, options.path, Cifar10Part::kTrain),
+        augmented, splits));
   }
   ByteImages test;
   if (HasCifar10(*files, options.path, Cifar10Part::kTest)) {
