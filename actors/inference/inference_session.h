@@ -14,9 +14,11 @@
 // a checkpoint of any mesh. Evaluation mode: dropout is off, batch norms use
 // their running statistics.
 //
-// Errors: those of Open() and Run(). The first one of Run() ends the session,
-// and all later calls return it. Deadline: JobSpec::timeout, between two signs
-// of life of the stages.
+// Errors: those of Open() and Run(). One of Run() ends the stages and, with it,
+// the calls that were started by then. A later call starts them anew from the
+// checkpoint, which must still be there; texts have to begin anew, too.
+// Deadline: JobSpec::timeout, between two signs of life of the stages. Silence
+// ends the session: all later calls return it.
 // Threads: one at a time; each rank computes in a thread of its own.
 
 #ifndef ACTORS_INFERENCE_INFERENCE_SESSION_H_
@@ -75,7 +77,7 @@ class InferenceSession {
   // returns. Calls are answered in the order in which they were started; after
   // the first error all of them are.
   std::shared_ptr<const InferenceCall> Start(std::vector<nn::Tensor> inputs) {
-    return Ask(std::move(inputs), {});
+    return StartCall(std::move(inputs), {});
   }
 
   // Returns the peak so far of the bytes of each rank's tensors.
@@ -85,12 +87,19 @@ class InferenceSession {
   // Starts a call, which another thread answers, or has answered by then.
   virtual std::shared_ptr<const InferenceCall> Ask(
       std::vector<nn::Tensor> inputs, const nn::TextPlaces& texts) = 0;
+  // Starts new stages in place of those that an error has ended. A session that
+  // could not calls it again.
+  virtual absl::Status Reopen() = 0;
 
  private:
+  std::shared_ptr<const InferenceCall> StartCall(std::vector<nn::Tensor> inputs,
+                                                 const nn::TextPlaces& texts);
   absl::StatusOr<std::vector<nn::Tensor>> RunAll(std::vector<nn::Tensor> inputs,
                                                  const nn::TextPlaces& texts);
 
-  absl::Status failure_;
+  absl::Status failure_;  // of a call, after which no stages were started
+  // Call that was started last, as long as somebody has it.
+  std::weak_ptr<const InferenceCall> last_;
   std::vector<std::uint64_t> peak_bytes_;
 };
 

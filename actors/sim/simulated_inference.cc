@@ -37,17 +37,21 @@ class Simulated : public SimulatedInference {
   }
 
   absl::Status Begin(const JobSpec& spec, Checkpoint checkpoint) {
-    TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,
-                            SetUpInference(spec, checkpoint, &hooks_));
-    actor_ = system_.spawn(
-        InferenceBehavior, std::move(process),
-        std::make_shared<const Checkpoint>(std::move(checkpoint)));
-    return absl::OkStatus();
+    spec_ = spec;
+    checkpoint_ = std::make_shared<const Checkpoint>(std::move(checkpoint));
+    return Reopen();
   }
 
   std::uint64_t trace_hash() const override { return scheduler_.hash(); }
 
  private:
+  absl::Status Reopen() override {
+    TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,
+                            SetUpInference(spec_, *checkpoint_, &hooks_));
+    if (actor_) caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
+    actor_ = system_.spawn(InferenceBehavior, std::move(process), checkpoint_);
+    return absl::OkStatus();
+  }
   std::shared_ptr<const InferenceCall> Ask(
       std::vector<nn::Tensor> inputs, const nn::TextPlaces& texts) override {
     auto call = std::make_shared<InferenceCall>(std::move(inputs), texts);
@@ -73,6 +77,8 @@ class Simulated : public SimulatedInference {
   SeededScheduler scheduler_;
   SlowLinks links_;
   TestHooks hooks_;
+  JobSpec spec_;
+  std::shared_ptr<const Checkpoint> checkpoint_;
   InferenceActor actor_;
 };
 

@@ -49,6 +49,12 @@ absl::StatusOr<Tensor> KvCache::Next(const Tensor& x, std::int64_t heads,
   TROUPE_RETURN_IF_ERROR(CheckRows(x));
   const Shape shape = {places_.texts, places_.context, heads, width};
   if (next_ == layers_.size()) {
+    for (const TextPlaces::Row& row : places_.rows) {
+      if (row.text < 0 || row.past == 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "text ", row.text, " goes on after ", row.past,
+          " tokens, of which the key-value cache has none; begin it anew"));
+    }
     TROUPE_ASSIGN_OR_RETURN(Tensor layer,
                             Tensor::Create(shape, x.dtype(), allocator));
     layers_.push_back(std::move(layer));

@@ -91,9 +91,18 @@ class TextListener {
   virtual bool OnToken(std::size_t text, std::int32_t token) = 0;
   // The text has ended. Returns false to end all texts.
   virtual bool OnEnd(std::size_t /*text*/) { return true; }
+  // The text has ended by an error of its own. Returns what ends all texts: the
+  // error, or OK if the others are to go on.
+  virtual absl::Status OnError(std::size_t /*text*/,
+                               const absl::Status& status) {
+    return status;
+  }
 };
 
-// Generates a text for each prompt. Errors: the same.
+// Generates a text for each prompt. An error of a forward is that of its text.
+// If several share the forward, each has one more of its own. The cache counts
+// as lost then, and is filled anew for the others. Errors: those of OnError(),
+// and of an option or an empty prompt.
 absl::Status GenerateTexts(const LogitsFn& logits, Allocator& memory,
                            absl::Span<const std::vector<std::int32_t>> prompts,
                            const GenerateOptions& options,

@@ -68,39 +68,47 @@ absl::Status TextBatch::Add(std::size_t number,
   SamplingOptions sampling = options_.sampling;
   sampling.seed += number;
   texts_[place] = std::make_unique<Text>(
-      Text{number, std::move(prompt), TokenChoice(sampling), options_.tokens});
-  TROUPE_RETURN_IF_ERROR(Whole(*texts_[place], static_cast<int>(place)));
+      Text{number, std::move(prompt), TokenChoice(sampling), options_.tokens,
+           /*cached=*/false, /*failed=*/false});
+  TROUPE_RETURN_IF_ERROR(Whole(static_cast<std::int64_t>(place)));
   RemoveEnded();
   return absl::OkStatus();
 }
 
 absl::Status TextBatch::Step() {
-  std::vector<std::int64_t> continued;
+  std::vector<std::int64_t> continued, alone;
   for (std::size_t place = 0; place < texts_.size(); ++place) {
     if (texts_[place] == nullptr) continue;
-    Text& text = *texts_[place];
-    if (Continues(text)) {
-      continued.push_back(static_cast<std::int64_t>(place));
-    } else {
-      TROUPE_RETURN_IF_ERROR(Whole(text, /*place=*/-1));
-    }
+    const Text& text = *texts_[place];
+    (text.cached && Fits(text) ? continued : alone)
+        .push_back(static_cast<std::int64_t>(place));
   }
+  TROUPE_RETURN_IF_ERROR(EachWhole(alone));
   if (!continued.empty()) TROUPE_RETURN_IF_ERROR(Continue(continued));
   RemoveEnded();
   return absl::OkStatus();
 }
 
-absl::Status TextBatch::Whole(Text& text, std::int64_t place) {
-  const bool kept = place >= 0 && Continues(text);
+absl::Status TextBatch::EachWhole(absl::Span<const std::int64_t> places) {
+  for (const std::int64_t place : places) {
+    TROUPE_RETURN_IF_ERROR(Whole(place));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TextBatch::Whole(std::int64_t place) {
+  Text& text = *texts_[place];
+  const bool kept = Fits(text);
   const std::size_t seen =
       std::min(text.tokens.size(), static_cast<std::size_t>(options_.context));
-  TROUPE_ASSIGN_OR_RETURN(
-      const Tensor logits,
-      Logits(absl::MakeConstSpan(text.tokens).last(seen), kept ? place : -1));
+  const absl::StatusOr<Tensor> logits =
+      Logits(absl::MakeConstSpan(text.tokens).last(seen), kept ? place : -1);
+  if (!logits.ok()) return Fail(text, logits.status());
+  text.cached = kept;
   // The model may leave out the other positions.
   const std::int64_t last =
-      kept && logits.dim(1) == 1 ? 0 : static_cast<std::int64_t>(seen) - 1;
-  return Take(text, RowOf(logits, last));
+      kept && logits->dim(1) == 1 ? 0 : static_cast<std::int64_t>(seen) - 1;
+  return Take(text, RowOf(*logits, last));
 }
 
 absl::StatusOr<Tensor> TextBatch::Logits(absl::Span<const std::int32_t> text,
@@ -121,7 +129,15 @@ absl::StatusOr<Tensor> TextBatch::Logits(absl::Span<const std::int32_t> text,
 
 absl::StatusOr<Tensor> TextBatch::Forward(const Tensor& tokens,
                                           const TextPlaces& places) {
-  TROUPE_ASSIGN_OR_RETURN(Tensor output, logits_(tokens, places));
+  absl::StatusOr<Tensor> computed = logits_(tokens, places);
+  if (!computed.ok()) {
+    // Whatever computes may have begun anew, without what it had kept.
+    for (const std::unique_ptr<Text>& text : texts_) {
+      if (text != nullptr) text->cached = false;
+    }
+    return computed.status();
+  }
+  Tensor output = *std::move(computed);
   const Shape& shape = output.shape();
   const std::int64_t rows = tokens.dim(0), length = tokens.dim(1);
   const bool is_wanted =
@@ -137,7 +153,8 @@ absl::StatusOr<Tensor> TextBatch::Forward(const Tensor& tokens,
       ", vocabulary]; give a model of language"));
 }
 
-absl::Status TextBatch::Continue(absl::Span<const std::int64_t> places) {
+absl::StatusOr<Tensor> TextBatch::ContinuedLogits(
+    absl::Span<const std::int64_t> places) {
   const auto count = static_cast<std::int64_t>(places.size());
   TROUPE_ASSIGN_OR_RETURN(Tensor input,
                           Tensor::Create({count, 1}, DType::kI64, memory_));
@@ -148,24 +165,37 @@ absl::Status TextBatch::Continue(absl::Span<const std::int64_t> places) {
     tokens[i] = text.tokens.back();
     at[i] = {places[i], SizeOf(text) - 1};
   }
-  const absl::StatusOr<Tensor> logits = Forward(input, PlacesOf(std::move(at)));
+  return Forward(input, PlacesOf(std::move(at)));
+}
+
+absl::Status TextBatch::Continue(absl::Span<const std::int64_t> places) {
+  // An error of a text alone may have emptied the cache.
+  const bool cached =
+      std::all_of(places.begin(), places.end(),
+                  [&](std::int64_t place) { return texts_[place]->cached; });
+  if (!cached) return EachWhole(places);
+  absl::StatusOr<Tensor> logits = ContinuedLogits(places);
   if (!compared_) {
-    TROUPE_ASSIGN_OR_RETURN(caches_, Agrees(*texts_[places[0]], logits));
+    const absl::StatusOr<bool> agrees = Agrees(*texts_[places[0]], logits);
+    if (agrees.ok()) {
+      caches_ = *agrees;
+    } else {
+      logits = agrees.status();
+    }
   }
-  if (caches_) TROUPE_RETURN_IF_ERROR(logits.status());
-  for (std::int64_t i = 0; i < count; ++i) {
-    Text& text = *texts_[places[i]];
-    TROUPE_RETURN_IF_ERROR(caches_ ? Take(text, RowOf(*logits, i))
-                                   : Whole(text, /*place=*/-1));
+  if (!caches_ || !logits.ok()) return EachWhole(places);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(
+        Take(*texts_[places[i]], RowOf(*logits, static_cast<std::int64_t>(i))));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> TextBatch::Agrees(const Text& text,
                                        const absl::StatusOr<Tensor>& seen) {
-  compared_ = true;
   TROUPE_ASSIGN_OR_RETURN(const Tensor whole,
                           Logits(text.tokens, /*place=*/-1));
+  compared_ = true;
   if (!seen.ok()) return false;  // such as of a model for one sample
   const absl::Span<const float> wanted = RowOf(whole, SizeOf(text) - 1);
   const absl::Span<const float> next = RowOf(*seen, 0);
@@ -180,21 +210,30 @@ absl::StatusOr<bool> TextBatch::Agrees(const Text& text,
 }
 
 absl::Status TextBatch::Take(Text& text, absl::Span<const float> next) {
-  TROUPE_ASSIGN_OR_RETURN(const std::int32_t token,
-                          text.choice.Next(next, text.tokens));
+  const absl::StatusOr<std::int32_t> token =
+      text.choice.Next(next, text.tokens);
+  if (!token.ok()) return Fail(text, token.status());
   --text.left;
-  if (token == options_.end_token || !listener_.OnToken(text.number, token)) {
+  if (*token == options_.end_token || !listener_.OnToken(text.number, *token)) {
     text.left = 0;
   }
-  text.tokens.push_back(token);
+  text.tokens.push_back(*token);
   return absl::OkStatus();
+}
+
+absl::Status TextBatch::Fail(Text& text, const absl::Status& status) {
+  text.left = 0;
+  text.failed = true;
+  return listener_.OnError(text.number, status);
 }
 
 void TextBatch::RemoveEnded() {
   for (std::unique_ptr<Text>& text : texts_) {
     if (text == nullptr || text->left > 0) continue;
     const std::size_t number = text->number;
+    const bool failed = text->failed;
     text = nullptr;
+    if (failed) continue;  // the listener knows
     goes_on_ = listener_.OnEnd(number) && goes_on_;
   }
 }

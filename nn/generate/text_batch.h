@@ -8,7 +8,8 @@
 //
 // A prompt is a forward of its own. Then each step is one forward of the last
 // token of all texts, except of those that are longer than the context: these
-// have a forward each, without the cache.
+// have a forward each, without the cache. After a forward that has failed, each
+// has one of its own, which fills the cache again.
 
 #ifndef NN_GENERATE_TEXT_BATCH_H_
 #define NN_GENERATE_TEXT_BATCH_H_
@@ -31,9 +32,10 @@ class TextBatch {
   TextBatch(const LogitsFn& logits, Allocator& memory,
             const GenerateOptions& options, TextListener& listener);
 
-  // Begins text number `text`, and generates its first token.
+  // Begins text number `text`, and generates its first token. Errors: those of
+  // TextListener::OnError().
   absl::Status Add(std::size_t text, std::vector<std::int32_t> prompt);
-  // Generates a token of each text.
+  // Generates a token of each text. Errors: the same.
   absl::Status Step();
 
   bool has_place() const { return places_used() < options_.batch; }
@@ -47,23 +49,27 @@ class TextBatch {
     std::vector<std::int32_t> tokens;
     TokenChoice choice;
     std::int64_t left;  // number of tokens to generate
+    bool cached;        // whether the cache has all tokens but the last
+    bool failed;        // whether the listener was told an error
   };
 
   std::int64_t places_used() const;
   std::int64_t SizeOf(const Text& text) const {
     return static_cast<std::int64_t>(text.tokens.size());
   }
-  // Whether the next token comes from the cache.
-  bool Continues(const Text& text) const {
+  // Whether the text has room in the cache.
+  bool Fits(const Text& text) const {
     return caches_ && SizeOf(text) <= options_.context;
   }
   TextPlaces PlacesOf(std::vector<TextPlaces::Row> rows) const;
 
-  // Computes the text's last tokens in a forward of their own; if `place` is
-  // not negative, they become the text of that place of the cache.
-  absl::Status Whole(Text& text, std::int64_t place);
+  // Computes the last tokens of a text in a forward of their own. If they fit,
+  // they become the text of that place of the cache.
+  absl::Status Whole(std::int64_t place);
+  absl::Status EachWhole(absl::Span<const std::int64_t> places);
   // Computes the last tokens of the texts at `places` with the cache.
   absl::Status Continue(absl::Span<const std::int64_t> places);
+  absl::StatusOr<Tensor> ContinuedLogits(absl::Span<const std::int64_t> places);
   absl::StatusOr<Tensor> Logits(absl::Span<const std::int32_t> tokens,
                                 std::int64_t place);
   absl::StatusOr<Tensor> Forward(const Tensor& tokens,
@@ -74,6 +80,8 @@ class TextBatch {
                               const absl::StatusOr<Tensor>& seen);
   // Adds the token that the logits give.
   absl::Status Take(Text& text, absl::Span<const float> next);
+  // Ends a text by an error. Returns what the listener says of it.
+  absl::Status Fail(Text& text, const absl::Status& status);
   // Gives up the texts that are at their end.
   void RemoveEnded();
 

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/context.h"
-#include "nn/generate/stop_sequences.h"
 #include "nn/kernels/open_kernels.h"
 #include "nn/models/gpt2.h"
 #include "nn/modules/embedding.h"
@@ -259,6 +259,89 @@ TEST_F(GenerateTest, ATextOfABatchEndsAlone) {
   EXPECT_TRUE(few.said[2].empty());
 }
 
+// Goes on after errors, which it keeps.
+class TextsAndErrors : public Texts {
+ public:
+  using Texts::Texts;
+  absl::Status OnError(std::size_t text, const absl::Status& status) override {
+    errors.emplace_back(text, status.message());
+    return absl::OkStatus();
+  }
+
+  std::vector<std::pair<std::size_t, std::string>> errors;
+};
+
+// The model has no row for token 65.
+TEST_F(GenerateTest, AnErrorIsOfItsTextAlone) {
+  const std::unique_ptr<Sequential> model = CharGpt(/*context=*/48);
+  Bind(*model);
+  options_.tokens = 20;
+  options_.context = 48;
+  options_.batch = 3;
+  const std::vector<Tokens> prompts = {Prompt(5),  {1, 65, 2}, Prompt(9, 3),
+                                       Prompt(40), {65},       Prompt(2)};
+  TextsAndErrors texts(prompts.size());
+  const LogitsFn logits = LogitsOf(*model, *kernels_);
+  ASSERT_TRUE(
+      GenerateTexts(logits, kernels_->allocator(), prompts, options_, texts)
+          .ok());
+  ASSERT_EQ(texts.errors.size(), 2u);
+  EXPECT_EQ(texts.errors[0].first, 1u);
+  EXPECT_EQ(texts.errors[1].first, 4u);
+  EXPECT_THAT(texts.errors[0].second, testing::HasSubstr("65"));
+  EXPECT_EQ(texts.ended.size(), 4u);
+  for (const std::size_t text : {0, 2, 3, 5}) {
+    EXPECT_EQ(texts.said[text], Say(*model, prompts[text])) << text;
+  }
+  // Otherwise the first error ends all texts, and is the answer.
+  Texts plain(prompts.size());
+  const absl::Status status =
+      GenerateTexts(logits, kernels_->allocator(), prompts, options_, plain);
+  EXPECT_EQ(status.message(), texts.errors[0].second);
+  EXPECT_TRUE(plain.said[2].empty());
+}
+
+// Each forward in turn fails, and takes the cache with it.
+TEST_F(GenerateTest, TextsGoOnAfterAForwardThatFails) {
+  const std::unique_ptr<Sequential> model = CharGpt(/*context=*/32);
+  Bind(*model);
+  options_.tokens = 12;
+  options_.context = 32;
+  options_.sampling.temperature = 1.2;
+  const std::vector<Tokens> prompts = {Prompt(5), Prompt(28), Prompt(9, 3)};
+  std::vector<Tokens> alone;
+  for (const Tokens& prompt : prompts) {
+    alone.push_back(Say(*model, prompt));
+    ++options_.sampling.seed;
+  }
+  options_.sampling.seed = 0;
+  options_.batch = 3;
+  int failures = 0, forwards = 0;
+  for (int failing = 0; failing == 0 || forwards >= failing; ++failing) {
+    LogitsFn logits = LogitsOf(*model, *kernels_);
+    forwards = 0;
+    const LogitsFn faulty = [&](const Tensor& tokens,
+                                const TextPlaces& places) {
+      if (forwards++ != failing) return logits(tokens, places);
+      logits = LogitsOf(*model, *kernels_);
+      return absl::StatusOr<Tensor>(absl::ResourceExhaustedError("no memory"));
+    };
+    TextsAndErrors texts(prompts.size());
+    ASSERT_TRUE(
+        GenerateTexts(faulty, kernels_->allocator(), prompts, options_, texts)
+            .ok());
+    // A forward of several texts fails without a loss.
+    ASSERT_LE(texts.errors.size(), 1u);
+    failures += static_cast<int>(texts.errors.size());
+    for (std::size_t text = 0; text < prompts.size(); ++text) {
+      if (!texts.errors.empty() && texts.errors[0].first == text) continue;
+      ASSERT_EQ(texts.said[text], alone[text]) << text << ", " << failing;
+    }
+    ASSERT_LT(failing, 100);
+  }
+  EXPECT_GE(failures, 3);
+}
+
 TEST_F(GenerateTest, TheEndTokenIsNotOfTheText) {
   const std::unique_ptr<Sequential> model = Counter();
   Bind(*model);
@@ -327,45 +410,6 @@ TEST_F(GenerateTest, WhatTheTextHasCountsForThePenalty) {
   EXPECT_THAT(Say(*model, {1, 3}), ElementsAre(4, 0, 1, 2, 3, 4));
   options_.sampling.repetition_penalty = 2;
   EXPECT_THAT(Say(*model, {1, 3}), ElementsAre(4, 0, 2, 3, 4, 0));
-}
-
-TEST(StopSequencesTest, TheTextEndsBeforeTheFirst) {
-  StopSequences stop({"\n\n", "", "User:"});
-  EXPECT_EQ(stop.Add("Yes.\n"), "Yes.");
-  EXPECT_EQ(stop.Add("No. U"), "\nNo. ");
-  EXPECT_EQ(stop.Add("se"), "");
-  EXPECT_EQ(stop.Add("s"), "Uses");
-  EXPECT_EQ(stop.Add("s\nUser: \n\n"), "s\n");
-  EXPECT_TRUE(stop.found());
-  EXPECT_EQ(stop.Add("more"), "");
-  EXPECT_EQ(stop.Rest(), "");
-}
-
-TEST(StopSequencesTest, WhatIsHeldBackComesAtTheEnd) {
-  StopSequences stop({"aab"});
-  EXPECT_EQ(stop.Add("xaa"), "x");
-  EXPECT_EQ(stop.Add("a"), "a");  // "aa" may still go on with a "b"
-  EXPECT_FALSE(stop.found());
-  EXPECT_EQ(stop.Rest(), "aa");
-  StopSequences none({});
-  EXPECT_EQ(none.Add("aab"), "aab");
-}
-
-// Cut into pieces in every way, a text has the same begin.
-TEST(StopSequencesTest, PiecesDoNotMatter) {
-  const std::string text = "abaababaab";
-  for (unsigned cuts = 0; cuts < 1u << (text.size() - 1); ++cuts) {
-    StopSequences stop({"abab", "bb"});
-    std::string said, piece;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      piece += text[i];
-      if (i + 1 < text.size() && (cuts >> i & 1) == 0) continue;
-      said += stop.Add(piece);
-      piece.clear();
-    }
-    EXPECT_EQ(said + stop.Rest(), "aba");
-    EXPECT_TRUE(stop.found());
-  }
 }
 
 // Takes tokens, and returns four numbers for each.

@@ -46,6 +46,8 @@ Options:
                            from a pipe. Texts have an empty line between them.
   --batch=N                How many prompts at a time: 1. Each has the text that
                            it has alone; the texts come in the prompts' order.
+                           An error of one of several prompts is noted, with
+                           its line, and the others go on.
   --tokens=N               How many follow: 200.
   --stop=TEXT              Ends the text before the first TEXT in what follows
                            the prompt; may be repeated.
@@ -70,7 +72,8 @@ Options:
                            The second of several prompts has N + 1, and so on.
   --json                   Prints an object in a line for each prompt, at the
                            text's end: prompt, text (what follows it), tokens
-                           (their number), finish_reason ("stop" or "length").
+                           (their number), finish_reason ("stop", "length",
+                           or "error", with the message as error).
   --threads=N              Of each rank's computation: 1.
   --help                   This text.
 
@@ -118,6 +121,7 @@ absl::StatusOr<data::DataSplits> OpenText(const LoadedConfig& loaded,
 }
 
 struct Prompts {
+  std::vector<std::string> names;  // for messages
   std::vector<std::string> texts;
   std::vector<std::vector<data::Token>> tokens;
 };
@@ -148,6 +152,7 @@ absl::StatusOr<Prompts> ReadPrompts(const GenerateRequest& request,
           tokens.status(),
           absl::StrCat(where, ": ", tokens.status().message()));
     }
+    prompts.names.push_back(where);
     prompts.texts.push_back(std::move(text));
     prompts.tokens.push_back(*std::move(tokens));
   }
@@ -270,8 +275,9 @@ absl::Status GenerateText(const LoadedConfig& loaded,
   options.cache = !request.no_cache;
   if (!request.ignore_end) options.end_token = EndToken(tokenizer);
   options.sampling = request.sampling;
-  GeneratedTexts texts(prompts.texts, tokenizer,
-                       {request.json, request.stop, request.tokens}, write);
+  GeneratedTexts texts(
+      prompts.texts, tokenizer,
+      {request.json, request.stop, request.tokens, prompts.names, note}, write);
   TROUPE_RETURN_IF_ERROR(
       nn::GenerateTexts(logits, memory, prompts.tokens, options, texts));
   return texts.status();

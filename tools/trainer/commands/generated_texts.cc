@@ -1,7 +1,11 @@
 #include "tools/trainer/commands/generated_texts.h"
 
+#include <algorithm>
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "nlohmann/json.hpp"
 
 namespace troupe::tools {
@@ -15,7 +19,7 @@ GeneratedTexts::GeneratedTexts(
       write_(write) {
   for (const std::string& prompt : prompts) {
     Text& text = texts_.emplace_back(
-        Text{nn::StopSequences(options.stop), "", "", 0, false});
+        Text{nn::StopSequences(options.stop), "", "", 0, false, ""});
     if (options.json) continue;
     text.waiting = absl::StrCat(texts_.size() > 1 ? "\n" : "", prompt);
   }
@@ -36,12 +40,42 @@ bool GeneratedTexts::OnToken(std::size_t number, std::int32_t token) {
 }
 
 bool GeneratedTexts::OnEnd(std::size_t number) {
+  End(number);
+  return reads_ && status_.ok();
+}
+
+void GeneratedTexts::End(std::size_t number) {
   Text& text = texts_[number];
   Say(text, text.stop.Rest());
   text.waiting += options_.json ? Object(number) : "\n";
   text.ended = true;
   Write();
-  return reads_ && status_.ok();
+}
+
+absl::Status GeneratedTexts::OnError(std::size_t number,
+                                     const absl::Status& status) {
+  const absl::Status named = base::WithMessage(
+      status, absl::StrCat(options_.names[number], ": ", status.message()));
+  const bool is_of_prompt = absl::IsInvalidArgument(status) ||
+                            absl::IsOutOfRange(status) ||
+                            absl::IsResourceExhausted(status);
+  if (prompts_.size() == 1 || !is_of_prompt) return named;
+  options_.note(std::string(named.message()));
+  if (text_failure_.ok()) text_failure_ = named;
+  texts_[number].error = std::string(status.message());
+  End(number);
+  return absl::OkStatus();
+}
+
+absl::Status GeneratedTexts::status() const {
+  if (!status_.ok() || text_failure_.ok()) return status_;
+  const auto failed =
+      std::count_if(texts_.begin(), texts_.end(),
+                    [](const Text& text) { return !text.error.empty(); });
+  return base::WithMessage(
+      text_failure_, absl::StrCat(failed, " of ", texts_.size(),
+                                  " prompts ended by an error; the first: ",
+                                  text_failure_.message()));
 }
 
 void GeneratedTexts::Say(Text& text, const std::string& piece) {
@@ -63,10 +97,14 @@ std::string GeneratedTexts::Object(std::size_t number) const {
   const Text& text = texts_[number];
   // A text that is shorter has ended by a stop sequence or the end token.
   const bool stopped = text.stop.found() || text.tokens < options_.tokens;
-  const Json object = {{"prompt", prompts_[number]},
-                       {"text", text.said},
-                       {"tokens", text.tokens},
-                       {"finish_reason", stopped ? "stop" : "length"}};
+  const bool failed = !text.error.empty();
+  Json object = {{"prompt", prompts_[number]},
+                 {"text", text.said},
+                 {"tokens", text.tokens},
+                 {"finish_reason", failed    ? "error"
+                                   : stopped ? "stop"
+                                             : "length"}};
+  if (failed) object["error"] = text.error;
   return absl::StrCat(object.dump(-1, ' ', /*ensure_ascii=*/false,
                                   Json::error_handler_t::replace),
                       "\n");

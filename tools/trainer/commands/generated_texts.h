@@ -9,7 +9,7 @@
 //
 // A text is written as the prompt, then a piece for each token, and an empty
 // line between texts; or as JSON: an object in a line for each text, at its
-// end.
+// end. An error of one of several texts is a note, and ends that text alone.
 
 #ifndef TOOLS_TRAINER_COMMANDS_GENERATED_TEXTS_H_
 #define TOOLS_TRAINER_COMMANDS_GENERATED_TEXTS_H_
@@ -25,6 +25,7 @@
 #include "data/text/tokenizer.h"
 #include "nn/generate/generate.h"
 #include "nn/generate/stop_sequences.h"
+#include "tools/trainer/run/spec_builder.h"
 
 namespace troupe::tools {
 
@@ -33,7 +34,9 @@ class GeneratedTexts : public nn::TextListener {
   struct Options {
     bool json = false;
     std::vector<std::string> stop;
-    int tokens = 0;  // limit on the tokens of a text
+    int tokens = 0;                  // limit on the tokens of a text
+    std::vector<std::string> names;  // of the prompts, for messages
+    NoteFn note;
   };
 
   // Writes the first prompt. References outlive the texts.
@@ -43,9 +46,12 @@ class GeneratedTexts : public nn::TextListener {
 
   bool OnToken(std::size_t text, std::int32_t token) override;
   bool OnEnd(std::size_t text) override;
+  // Goes on after what may be the prompt's fault.
+  absl::Status OnError(std::size_t text, const absl::Status& status) override;
 
   // kOutOfRange: the model has generated what is no token.
-  const absl::Status& status() const { return status_; }
+  // other: the first error of a text, and how many texts have one.
+  absl::Status status() const;
 
  private:
   struct Text {
@@ -54,9 +60,11 @@ class GeneratedTexts : public nn::TextListener {
     std::string waiting;  // to be written
     int tokens = 0;
     bool ended = false;
+    std::string error;
   };
 
   void Say(Text& text, const std::string& piece);
+  void End(std::size_t text);
   // Writes what waits of the texts whose turn it is.
   void Write();
   std::string Object(std::size_t text) const;
@@ -68,7 +76,8 @@ class GeneratedTexts : public nn::TextListener {
   std::vector<Text> texts_;
   std::size_t turn_ = 0;
   bool reads_ = true;
-  absl::Status status_;
+  absl::Status status_;        // of what is no token
+  absl::Status text_failure_;  // of the first text that has one
 };
 
 }  // namespace troupe::tools
