@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
-#include "nn/autograd/kv_cache.h"
 #include "nn/modules/attention.h"
 #include "nn/modules/dropout.h"
 #include "nn/modules/embedding.h"
@@ -49,24 +48,6 @@ class Gpt2Mlp : public Module {
  private:
   Linear& c_fc_;
   Linear& c_proj_;
-};
-
-// Leaves out what is not asked for: the head of GPT-2 is a third of a prompt's
-// forward.
-class Gpt2Head : public Linear {
- public:
-  using Linear::Linear;
-  Tensor Forward(Context& ctx, const Tensor& x) override {
-    const KvCache* const cache = ctx.kv_cache();
-    const std::int64_t wanted =
-        cache != nullptr && ctx.ok() ? cache->places().wanted : -1;
-    if (wanted < 0 || x.shape().rank() != 3 || x.dim(0) != 1 ||
-        wanted >= x.dim(1)) {
-      return Linear::Forward(ctx, x);
-    }
-    const std::int64_t width = x.dim(2);
-    return Linear::Forward(ctx, x.FlatView(wanted * width, {1, 1, width}));
-  }
 };
 
 CausalSelfAttention::Options AttentionOf(const Gpt2Options& options) {
@@ -165,10 +146,11 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeGpt2(
   auto& blocks = model->AppendNamed<Sequential>("h");
   for (int i = 0; i < options.layers; ++i) blocks.Append<Gpt2Block>(options);
   model->AppendNamed<LayerNorm>("ln_f", options.width);
-  Linear::Options without_bias;
-  without_bias.bias = false;
-  auto& head = model->AppendNamed<Gpt2Head>("lm_head", options.width,
-                                            options.vocab_size, without_bias);
+  Linear::Options head_options;
+  head_options.bias = false;
+  head_options.is_head = true;
+  auto& head = model->AppendNamed<Linear>("lm_head", options.width,
+                                          options.vocab_size, head_options);
   if (options.tie_head) head.TieParameter("weight", tokens, "weight");
   SetGpt2InitialValues(options, *model);
   return model;

@@ -8,7 +8,7 @@
 //
 // The input is tokens i64 (N, T), the output logits (N, T, vocabulary); T is at
 // most the context. With a key-value cache, one text may have (1, 1,
-// vocabulary), for the position that is wanted (nn/tensor/text_places.h).
+// vocabulary), for the position that is wanted (Linear::Options::is_head).
 //
 // Children: wte, wpe, drop, h (a Sequential of blocks "0", "1", ...), ln_f,
 // lm_head; so stages begin at "h.6", say. A block is

@@ -56,7 +56,8 @@ ModulePtr MakeSkip(const LayerText& layer) {
 }
 
 ModulePtr MakeLinear(const LayerText& layer) {
-  const Linear::Options options = {HasBias(layer), layer.model.dtype};
+  const Linear::Options options = {HasBias(layer), layer.model.dtype,
+                                   /*is_head=*/layer.is_last};
   return std::make_unique<Linear>(layer.width(), layer.Integer(0), options);
 }
 

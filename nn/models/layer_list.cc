@@ -136,6 +136,7 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeLayers(
   layer.input = {Shape(dims), sample.dtype};
   StashedTensors stashed;
   for (std::size_t i = 0; i < layers.size(); ++i) {
+    layer.is_last = i + 1 == layers.size();
     const absl::Status status = AppendLayer(layers[i], layer, stashed, *model);
     if (status.ok()) continue;
     return base::WithMessage(

@@ -35,6 +35,10 @@ class Linear : public Module {
   struct Options {
     bool bias = true;
     DType dtype = DType::kF32;
+    // Whether the layer is the last of a language model. It then leaves out the
+    // positions that nobody asks for (TextPlaces::wanted,
+    // nn/tensor/text_places.h): a head is a third of a prompt's forward.
+    bool is_head = false;
   };
   Linear(std::int64_t in_features, std::int64_t out_features)
       : Linear(in_features, out_features, Options()) {}
@@ -55,6 +59,7 @@ class Linear : public Module {
  private:
   Parameter& weight_;
   Parameter* bias_ = nullptr;
+  const bool is_head_;
   Parallel parallel_ = kWhole;
 };
 

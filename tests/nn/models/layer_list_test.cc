@@ -5,6 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/autograd/context.h"
+#include "nn/autograd/kv_cache.h"
+#include "nn/kernels/open_kernels.h"
 #include "nn/modules/module.h"
 
 namespace troupe::nn {
@@ -114,6 +118,39 @@ TEST(MakeLayers, NamesTheLayerThatIsWrong) {
     EXPECT_FALSE(MakeLayers({layer}, kDigit, {}).ok()) << layer;
   }
   EXPECT_EQ(ErrorOf({}), "a network must have 1 to 10000 layers, not 0");
+}
+
+// The last layer of a list is the head of a language model, too.
+TEST(MakeLayers, TheLastLayerLeavesOutWhatIsNotAskedFor) {
+  const auto model =
+      *MakeLayers({"embedding 65 8", "linear 8", "gelu", "linear 65"},
+                  {{16}, DType::kI64}, {});
+  const auto kernels = *OpenKernels(Device(), {});
+  const auto arena =
+      *ParameterArena::Create({model->Parameters()}, {}, kernels->allocator());
+  ASSERT_TRUE(arena->Initialize(/*seed=*/7).ok());
+  Tensor tokens = Tensor::Empty({1, 16}, DType::kI64, kernels->allocator());
+  for (int i = 0; i < 16; ++i) tokens.data<std::int64_t>()[i] = 4 * i;
+  KvCache cache;
+  TextPlaces places;
+  places.texts = 1, places.context = 16;
+  places.rows = {{/*text=*/0, /*past=*/0}};
+  const auto logits = [&](std::int64_t wanted) {
+    places.wanted = wanted;
+    EXPECT_TRUE(cache.Begin(places).ok());
+    Context ctx(*kernels);
+    ctx.set_training(false);
+    ctx.set_kv_cache(&cache);
+    Tensor output = (*model)(ctx, tokens);
+    EXPECT_TRUE(ctx.ok()) << ctx.status();
+    return output;
+  };
+  const Tensor all = logits(-1);
+  EXPECT_EQ(all.shape(), (Shape{1, 16, 65}));
+  for (const std::int64_t wanted : {0, 9, 15}) {
+    EXPECT_TRUE(BitEqual(logits(wanted), all.FlatView(wanted * 65, {1, 1, 65})))
+        << wanted;
+  }
 }
 
 }  // namespace
