@@ -48,6 +48,41 @@ says '  device: "cuda", "cpu:0"'
 run moved 40 --resume
 says '  device: "cpu:0", "cuda"'
 
+# --- Text, with keys and values in the memory of the GPU ---
+
+printf 'To be, or not to be.\n%.0s' {1..40} >input.txt
+cat >text.toml <<'TOML'
+[model]
+kind = "gpt_nano"
+
+[data]
+kind = "text"
+path = "input.txt"
+tokenizer = "chars"
+context = 16
+
+[train]
+steps = 150
+global_batch_size = 8
+
+[optimizer]
+kind = "adamw"
+lr = 0.003
+
+[checkpoint]
+dir = "text"
+TOML
+quietly train --config=text.toml
+printf 'To be\nor not\nT\n' >prompts.txt
+generate=(generate --config=text.toml --checkpoint=text --prompts=prompts.txt
+  --tokens=24 --temperature=0)
+quietly "${generate[@]}" && cp out.txt cpu.txt
+for way in --no-cache --batch=3 '--batch=2 --no-cache' --batch=1; do
+  # shellcheck disable=SC2086  # several words
+  quietly "${generate[@]}" --set train.device=cuda $way
+  same_bytes cpu.txt out.txt
+done
+
 # --- What is missing, in words ---
 
 at="trainer: gpu.toml:$DEVICE_LINE"
