@@ -10,7 +10,8 @@ Three kinds of headers:
   whose source stands behind others in a merged compile, which hide what the header
   lacks: compiled here, with the precompiled header, as the source is.
 
-  without a source of their name: compiled here, without the precompiled header.
+  without a source of their name: compiled here, without the precompiled header;
+  with it in tests/, whose headers nobody takes elsewhere.
 
     bazel build --config=headers //...
 
@@ -95,6 +96,9 @@ def _impl(target, ctx):
         script = _MUST_FAIL % _COMPILE_ALONE
 
     behind, others = _headers_of(ctx)
+    if ctx.label.package.startswith("tests/") and not must_fail:
+        behind = behind + others
+        others = []
     precompiled = []
     if behind and PRECOMPILED in [
         file.short_path
