@@ -37,10 +37,10 @@
 // changes parameters in another way calls Replicate(). It does not change
 // gradients: the other devices have their own.
 //
-// Costs. A forward has one task for each device and one answer, a copy of its
-// part and one of its output, and the buffers are sent, as one range for each
-// dtype. PyTorch's sends all parameters for each forward, and adds up gradients
-// on the first device.
+// Costs. A forward has one task for each device and one answer, and a copy of
+// its output; devices of the host read their parts where x is, and others have
+// copies. The buffers are sent, as one range for each dtype. PyTorch's sends
+// all parameters for each forward, and adds up gradients on the first device.
 //
 // Differences from DDP: there are no NoSync(), Join() and communication hooks;
 // synchronised norms have the statistics of their device's part.

@@ -21,8 +21,10 @@ namespace troupe::actors {
 namespace {
 
 // Time for which a strand with a thread of its own yields to others before it
-// sleeps: to be woken takes some 50 us, and more on a busy machine.
-constexpr std::chrono::milliseconds kYieldsFor(2);
+// sleeps: to be woken takes some 50 us, and more on a busy machine. A core is
+// not idle meanwhile, so that the system leaves it without the strands that
+// wait for another core.
+constexpr std::chrono::microseconds kYieldsFor(100);
 
 // Wakes the strand while it waits for `group`, which it drives itself or not.
 // If the fiber is unwound before what it started has ended, its memory must not

@@ -73,7 +73,8 @@ class DeviceExchange {
   // The first device sends the others their rows of `all`, unless they read
   // them.
   void ScatterRows(const Tensor& all, const DividedRows& divided);
-  // Returns this device's rows, in memory of its own.
+  // Returns this device's rows, which with shared memory are a part of the
+  // whole.
   Tensor ReceiveRows(const DividedRows& divided);
   // Returns the rows of all devices on the first one. `parts`: its own and,
   // with shared memory, those of the others.
