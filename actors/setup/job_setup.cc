@@ -22,6 +22,7 @@
 #include "base/field_error.h"
 #include "data/description/compare_data.h"
 #include "nn/optim/optimizer_options.h"
+#include "nn/optim/sgd.h"
 #include "pipeline/plan_diff.h"
 
 namespace troupe::actors {
@@ -60,10 +61,11 @@ absl::Status CheckEvaluations(const JobSpec& spec) {
 
 absl::Status CheckSpec(const JobSpec& spec) {
   const bool has_loss = spec.loss || spec.training_step;
-  const char* missing = !spec.model       ? "model"
-                        : !has_loss       ? "loss"
-                        : !spec.optimizer ? "optimizer"
-                                          : nullptr;
+  const bool has_optimizer = spec.optimizer || spec.train == nullptr;
+  const char* missing = !spec.model      ? "model"
+                        : !has_loss      ? "loss"
+                        : !has_optimizer ? "optimizer"
+                                         : nullptr;
   if (missing != nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("JobSpec: ", missing, " is not set; set it"));
@@ -284,8 +286,16 @@ absl::Status OpenWeights(ProcessContext& process) {
   return absl::OkStatus();
 }
 
-std::shared_ptr<const JobSpec> WithChoices(const JobSpec& spec) {
+// Returns the spec with what it leaves to the job.
+std::shared_ptr<const JobSpec> Completed(const JobSpec& spec) {
   auto complete = std::make_shared<JobSpec>(spec);
+  if (spec.train == nullptr) {
+    // Nothing is updated: an optimizer without states will do.
+    complete->optimizer = [] {
+      return std::make_unique<nn::Sgd>(nn::SgdOptions());
+    };
+    complete->dynamic_loss_scale.reset();
+  }
   if (complete->kernel_choices == nullptr) {
     complete->kernel_choices = std::make_shared<nn::KernelChoices>();
   }
@@ -299,7 +309,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
                                     const Decision* decided) {
   TROUPE_RETURN_IF_ERROR(CheckSpec(spec));
   auto process = std::make_shared<ProcessContext>();
-  process->spec = WithChoices(spec);
+  process->spec = Completed(spec);
   process->cores = base::AvailableCores();
   process->generation = 1;
   process->observer = observer;

@@ -48,6 +48,12 @@ absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec,
     wanted.model[buffer->name] = {buffer->shape,
                                   SavedDType(checkpoint, *buffer)};
   }
+  if (spec.train != nullptr) return wanted;
+  // A job that only evaluates passes over the states of the optimizer.
+  for (const std::string& name : checkpoint.OptimizerNames()) {
+    const nn::SafetensorsEntry& entry = *checkpoint.FindOptimizer(name);
+    wanted.optional[name] = {entry.shape, entry.dtype};
+  }
   return wanted;
 }
 

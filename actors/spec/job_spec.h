@@ -81,7 +81,8 @@ struct JobSpec : ObjectiveOptions,
   // once; and before, to make the plan, in the caller of Job::Start().
   JobModel model;
   InitOptions init;
-  // Makes a rank's optimizer, or its options, from which each rank makes one.
+  // Makes a rank's optimizer, or its options, from which each rank makes one. A
+  // job without `train` needs none.
   JobOptimizer optimizer;
 
   // Null: the job trains nothing, but evaluates `test` once, as the checkpoint

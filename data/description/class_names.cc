@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -9,6 +10,8 @@
 
 namespace troupe::data {
 namespace {
+
+constexpr char kHashed[] = " names of hash ";
 
 std::string Quoted(const std::vector<std::string>& names, std::size_t i) {
   return i < names.size() ? absl::StrCat("\"", names[i], "\"") : "none";
@@ -21,7 +24,13 @@ std::string ClassNames(const std::vector<std::string>& classes) {
   if (names.size() <= kClassNamesBytesMax) return names;
   ContentHash hash;
   hash.Add(names);
-  return absl::StrCat(classes.size(), " names of hash ", hash.ToString());
+  return absl::StrCat(classes.size(), kHashed, hash.ToString());
+}
+
+std::vector<std::string> NamesOfClasses(const std::string& saved) {
+  std::vector<std::string> names = absl::StrSplit(saved, '/');
+  if (names.size() == 1 && absl::StrContains(saved, kHashed)) names.clear();
+  return names;
 }
 
 absl::Status CompareClasses(const std::string& saved, const std::string& now) {

@@ -2,6 +2,7 @@
 // name.
 //
 //   data["classes"] = ClassNames({"cat", "dog"});          // "cat/dog"
+//   NamesOfClasses(data["classes"]);                       // "cat", "dog"
 //   CompareClasses("cat/dog", "cat/hound");
 //   // class 1 was "dog" and is "hound"; rename the folders back, or start anew
 //
@@ -24,6 +25,8 @@ inline constexpr char kClassesEntry[] = "classes";
 inline constexpr std::size_t kClassNamesBytesMax = 1 << 20;
 
 std::string ClassNames(const std::vector<std::string>& classes);
+// Returns the names of which `saved` is made; none if it is a hash.
+std::vector<std::string> NamesOfClasses(const std::string& saved);
 
 //   kInvalidArgument: the names differ; names the first that does.
 absl::Status CompareClasses(const std::string& saved, const std::string& now);

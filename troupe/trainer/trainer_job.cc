@@ -23,8 +23,6 @@ using actors::JobSpec;
 using O = TrainerOptions;
 
 constexpr std::int64_t kEpochsIfUnset = 1000;
-// Length of the optimizer's schedule where no step reads it.
-constexpr std::int64_t kStepsOfNoRun = std::int64_t{1} << 50;
 
 // --- Numbers ---
 
@@ -330,8 +328,6 @@ absl::StatusOr<JobSpec> EvaluatingJob(const TrainerOptions& options,
                                       const Task& task, const FitData& data) {
   TROUPE_ASSIGN_OR_RETURN(JobSpec spec, CommonJob(options, task, data));
   spec.test = data.dataset;
-  TROUPE_ASSIGN_OR_RETURN(spec.optimizer,
-                          OptimizerFor(options, task, spec, kStepsOfNoRun));
   TROUPE_RETURN_IF_ERROR(SetPipeline(options, spec));
   return spec;
 }

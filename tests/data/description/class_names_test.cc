@@ -1,6 +1,7 @@
 #include "data/description/class_names.h"
 
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -24,8 +25,11 @@ TEST(ClassNamesTest, AreComparedByName) {
             "class 0 was \"cat\" and is \"dog\" now, of 2 and 2 classes, which "
             "have the same names in another order; give them in the order of "
             "the run, or start anew");
-  EXPECT_LT(ClassNames({std::string(kClassNamesBytesMax + 1, 'x')}).size(),
-            99u);
+  const std::string hashed =
+      ClassNames({std::string(kClassNamesBytesMax, 'x'), "y"});
+  EXPECT_LT(hashed.size(), 99u);
+  EXPECT_TRUE(NamesOfClasses(hashed).empty());
+  EXPECT_EQ(NamesOfClasses(pets), (std::vector<std::string>{"cat", "dog"}));
 }
 
 }  // namespace

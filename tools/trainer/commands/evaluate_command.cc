@@ -21,9 +21,9 @@ constexpr char kEvaluateHelp[] =
     R"(trainer evaluate --checkpoint=DIR [--config=FILE] [options]
 
 Prints loss and accuracy of a checkpoint on the test samples. Nothing is trained
-and nothing written. The configuration is that of the run that wrote it: model,
-data and optimizer must be the same; seed and step are the checkpoint's. The
-training samples need not be there, unless the test samples are cut from them
+and nothing written. The configuration is that of the run that wrote it: model and
+data must be the same; seed and step are the checkpoint's, and no optimizer is needed.
+The training samples need not be there, unless the test samples are cut from them
 (data.val_fraction, data.validation_share).
 
 Options:

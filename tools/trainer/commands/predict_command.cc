@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -13,6 +15,7 @@
 #include "absl/types/span.h"
 #include "actors/inference/predict.h"
 #include "base/check.h"
+#include "data/description/class_names.h"
 #include "data/registry.h"
 #include "nn/serialize/weight_file.h"
 #include "nn/tensor/caching_allocator.h"
@@ -26,9 +29,10 @@ constexpr char kPredictHelp[] =
     R"(trainer predict --checkpoint=DIR [--config=FILE] [options] IMAGE...
 
 Prints the likeliest classes of images (JPEG, PNG, WebP, GIF, TIFF, BMP or PNM), by
-the model of a checkpoint. The configuration is that of the run that wrote it, with
-data.kind = "images": its folders name the classes, its sizes say how an image is
-cut.
+the model of a checkpoint, which has the names of the classes. The configuration is
+that of the run that wrote it, with data.kind = "images": its sizes say how an image
+is cut. Nothing is read of its data (data.path) unless the checkpoint is of an earlier
+version, without names.
 
 Options:
   --checkpoint=DIR         A checkpoint ("checkpoints/photos/best"), or a folder
@@ -47,17 +51,41 @@ For example:
 
 constexpr char kPredictRun[] = "photos";
 
-absl::StatusOr<data::DataSplits> OpenImages(const LoadedConfig& loaded,
+// Returns the names of the classes that the model tells apart: those in its
+// checkpoint, or in one of an earlier version the folders of the data.
+absl::StatusOr<std::vector<std::string>> ClassesOf(const OpenedRun& run,
+                                                   base::FileSystem& files,
+                                                   const NoteFn& note) {
+  const auto& saved = run.checkpoint.state().sampler.data;
+  const auto entry = saved.find(data::kClassesEntry);
+  if (entry != saved.end()) {
+    std::vector<std::string> names = data::NamesOfClasses(entry->second);
+    if (!names.empty()) return names;
+  }
+  TROUPE_ASSIGN_OR_RETURN(data::DataSplits splits,
+                          OpenData(run.loaded, files, note));
+  return std::move(splits.classes);
+}
+
+// Returns the images of the request as samples to test with.
+absl::StatusOr<data::DataSplits> OpenImages(const OpenedRun& run,
+                                            const PredictRequest& request,
                                             base::FileSystem& files,
                                             const NoteFn& note) {
-  const std::string& kind = loaded.config.data.kind;
+  const std::string& kind = run.loaded.config.data.kind;
   if (kind != "images") {
-    return ErrorAt(loaded, {"data.kind"},
+    return ErrorAt(run.loaded, {"data.kind"},
                    absl::StrCat("data.kind = \"", kind,
                                 "\" has no classes of images; it must be "
                                 "\"images\""));
   }
-  return OpenData(loaded, files, note);
+  data::DatasetOptions options = run.loaded.config.data;
+  options.files = &files;
+  data::DataSplits splits;
+  TROUPE_ASSIGN_OR_RETURN(splits.classes, ClassesOf(run, files, note));
+  TROUPE_ASSIGN_OR_RETURN(
+      splits.test, data::OpenImagesAt(options, request.paths, splits.classes));
+  return splits;
 }
 
 // Returns softmax(logits), in the order of the classes.
@@ -145,20 +173,15 @@ absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
                      const NoteFn& note) {
   TROUPE_ASSIGN_OR_RETURN(OpenedRun run, OpenRun(loaded, request.run, files));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
-                          OpenImages(run.loaded, files, note));
-  data::DatasetOptions options = run.loaded.config.data;
-  options.files = &files;
+                          OpenImages(run, request, files, note));
   TROUPE_ASSIGN_OR_RETURN(
       const std::unique_ptr<actors::InferenceSession> model,
       OpenSavedModel(std::move(run), splits, files, request.threads));
-  TROUPE_ASSIGN_OR_RETURN(
-      const data::DatasetPtr images,
-      data::OpenImagesAt(options, request.paths, splits.classes));
   for (std::size_t i = 0; i < request.paths.size(); ++i) {
     nn::Tensor output;
     TROUPE_ASSIGN_OR_RETURN(
         const absl::Span<const float> logits,
-        LogitsOf(*images, static_cast<std::int64_t>(i), *model, &output));
+        LogitsOf(*splits.test, static_cast<std::int64_t>(i), *model, &output));
     const std::string classes =
         TopClasses(Probabilities(logits), splits.classes, request.top);
     if (!write(absl::StrCat(request.paths[i], ": ", classes, "\n"))) break;

@@ -28,9 +28,10 @@ void SetModel(const TrainerConfig& config, const data::SampleSpec& sample,
               actors::JobSpec& spec) {
   spec.dtype = config.job.dtype;
   spec.loss_scale = config.job.loss_scale;
-  spec.dynamic_loss_scale = config.job.dynamic_loss_scale;
   // Cannot fail: CheckSamples() made the same model before.
   spec.model = [config, sample] { return MakeModel(config, sample).value(); };
+  if (spec.train == nullptr) return;
+  spec.dynamic_loss_scale = config.job.dynamic_loss_scale;
   spec.optimizer = OptimizerOf(config);
 }
 
@@ -45,6 +46,7 @@ bool IsIrrelevant(absl::string_view key) {
 void Describe(const TrainerConfig& config, actors::JobSpec& spec) {
   for (const ConfigKey& key : ConfigKeys()) {
     const absl::string_view section = key.section();
+    if (section == "optimizer" && spec.train == nullptr) continue;
     if ((section != "model" && section != "loss" && section != "optimizer") ||
         IsIrrelevant(key.name)) {
       continue;
@@ -55,11 +57,9 @@ void Describe(const TrainerConfig& config, actors::JobSpec& spec) {
                          "model.stem", "loss.kind",    "optimizer.kind"};
 }
 
-// Returns the number of the run's steps; of one that trains nothing, any for
-// which a schedule can be made.
+// Returns the number of the run's steps.
 absl::StatusOr<std::int64_t> StepsOf(const LoadedConfig& loaded,
                                      const data::DataSplits& splits) {
-  if (splits.train == nullptr) return std::int64_t{1} << 50;
   const actors::JobSpec& job = loaded.config.job;
   data::SamplerOptions of_samples;
   of_samples.dataset_size = splits.train->size();
@@ -88,10 +88,13 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
                                           base::FileSystem& files) {
   actors::JobSpec spec = loaded.config.job;
+  if (splits.train == nullptr) spec.dynamic_loss_scale.reset();
   LoadedConfig spanned = loaded;
-  TROUPE_ASSIGN_OR_RETURN(const std::int64_t steps, StepsOf(loaded, splits));
-  SpanSchedule(steps, spanned.config);
-  TROUPE_RETURN_IF_ERROR(CheckOptimizer(spanned));
+  if (splits.train != nullptr) {
+    TROUPE_ASSIGN_OR_RETURN(const std::int64_t steps, StepsOf(loaded, splits));
+    SpanSchedule(steps, spanned.config);
+    TROUPE_RETURN_IF_ERROR(CheckOptimizer(spanned));
+  }
   const TrainerConfig& config = spanned.config;
   spec.train = splits.train;
   spec.test = splits.test;
