@@ -1,7 +1,8 @@
 // Damages good image files in thousands of seeded ways: the decoders must
 // answer with a status that names the file, or with an image of its size.
 // Sanitizers watch the memory. TROUPE_FUZZ_ROUNDS=1000000 is the number of
-// files of every kind together.
+// files of every kind together, TROUPE_FUZZ_FIRST=1000000 that of the first one,
+// which lets several processes share the work.
 
 #include <cstdlib>
 
@@ -90,17 +91,19 @@ TEST(DecodeFuzz, CmykJpeg) {
   Fuzz(EncodeCmykJpeg(16, 16, Bytes(16 * 16 * 4, 77)));
 }
 
-std::uint32_t RoundsOfAllKinds() {
-  std::uint32_t rounds = 0;
-  const char* const text = std::getenv("TROUPE_FUZZ_ROUNDS");
-  return text != nullptr && absl::SimpleAtoi(text, &rounds) ? rounds : 40000;
+std::uint32_t NumberOf(const char* variable, std::uint32_t otherwise) {
+  std::uint32_t number = 0;
+  const char* const text = std::getenv(variable);
+  return text != nullptr && absl::SimpleAtoi(text, &number) ? number
+                                                            : otherwise;
 }
 
 TEST(DecodeFuzz, EveryKind) {
   const std::vector<GoldenImage> all = ReadGoldenImages();
-  const std::uint32_t rounds = RoundsOfAllKinds();
+  const std::uint32_t rounds = NumberOf("TROUPE_FUZZ_ROUNDS", 40000);
+  const std::uint32_t first = NumberOf("TROUPE_FUZZ_FIRST", 0);
   std::uint32_t accepted = 0;
-  for (std::uint32_t round = 0; round < rounds; ++round) {
+  for (std::uint32_t round = first; round < first + rounds; ++round) {
     const GoldenImage& golden = all[round % all.size()];
     accepted += DecodesDamaged(golden.file, round);
     if (testing::Test::HasFailure()) {
