@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kThreadsShared = 2;  // for the inference actor and the clock
 
-// What a session is opened with.
+// Arguments of InferenceSession::Open().
 struct SessionParts {
   JobSpec spec;
   std::shared_ptr<const Checkpoint> checkpoint;

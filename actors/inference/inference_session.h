@@ -97,7 +97,7 @@ class InferenceSession {
   absl::StatusOr<std::vector<nn::Tensor>> RunAll(std::vector<nn::Tensor> inputs,
                                                  const nn::TextPlaces& texts);
 
-  absl::Status failure_;  // of a call, after which no stages were started
+  absl::Status failure_;  // a call's, after which no stages were started
   // Call that was started last, as long as somebody has it.
   std::weak_ptr<const InferenceCall> last_;
   std::vector<std::uint64_t> peak_bytes_;

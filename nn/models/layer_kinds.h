@@ -39,7 +39,7 @@ struct LayerText {
   std::map<std::string, double> options;
   TensorSpec input;  // its shape includes the batch axis
   ModelOptions model;
-  bool is_last = false;  // of the list
+  bool is_last = false;  // whether no layer follows
 
   std::int64_t Integer(std::size_t i) const {
     return static_cast<std::int64_t>(numbers[i]);

@@ -63,7 +63,7 @@ TEST_F(InferenceSessionTest, AnErrorIsOfItsCallAlone) {
   }
 }
 
-// In threads; calls that were started by then end with the stages.
+// Calls that were started by then end with the stages.
 TEST_F(InferenceSessionTest, AnErrorOfAStartedCallIsOfThoseBefore) {
   const auto session = Open(GptJob({"h.2"}));
   const nn::Tensor floats =

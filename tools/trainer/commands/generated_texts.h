@@ -35,7 +35,7 @@ class GeneratedTexts : public nn::TextListener {
     bool json = false;
     std::vector<std::string> stop;
     int tokens = 0;                  // limit on the tokens of a text
-    std::vector<std::string> names;  // of the prompts, for messages
+    std::vector<std::string> names;  // prompts' names for messages
     NoteFn note;
   };
 
@@ -76,8 +76,8 @@ class GeneratedTexts : public nn::TextListener {
   std::vector<Text> texts_;
   std::size_t turn_ = 0;
   bool reads_ = true;
-  absl::Status status_;        // of what is no token
-  absl::Status text_failure_;  // of the first text that has one
+  absl::Status status_;        // error of a token that is none
+  absl::Status text_failure_;  // error of the first text that has one
 };
 
 }  // namespace troupe::tools
