@@ -190,6 +190,21 @@ void ZeroRow(const Parameter& parameter) {
   }
 }
 
+// Writes zeros over the elements of a piece that are none of the whole's.
+void ZeroPadding(const Parameter& parameter) {
+  const std::size_t elem_bytes = SizeOf(parameter.dtype);
+  char* const values = static_cast<char*>(parameter.value.raw());
+  std::int64_t end = 0;  // end of the ranges so far
+  const auto zero_until = [&](std::int64_t begin) {
+    std::memset(values + end * elem_bytes, 0, (begin - end) * elem_bytes);
+  };
+  for (const ShardRange& range : RangesOf(parameter)) {
+    zero_until(range.local);
+    end = range.local + range.count;
+  }
+  zero_until(parameter.shape.numel());
+}
+
 }  // namespace
 
 void FillInitialValues(int threads, std::uint64_t seed,
@@ -204,7 +219,10 @@ void FillInitialValues(int threads, std::uint64_t seed,
   base::ParallelFor(elems > kRunElems ? threads : 1,
                     static_cast<std::int64_t>(runs.size()),
                     [&](std::int64_t i) { Fill(runs[i], seed); });
-  for (const Parameter* parameter : parameters) ZeroRow(*parameter);
+  for (const Parameter* parameter : parameters) {
+    ZeroRow(*parameter);
+    if (parameter->sharding.pads) ZeroPadding(*parameter);
+  }
 }
 
 void FillZeros(int threads, const Tensor& tensor) {

@@ -21,7 +21,7 @@ namespace troupe::nn {
 
 // Fills each parameter's value by its initialiser, keyed by (seed, name). The
 // piece of a parameter that is cut among ranks (nn/autograd/sharding.h) has the
-// values that its elements have in the whole, bit for bit.
+// values that its elements have in the whole, bit for bit; its padding is 0.
 void FillInitialValues(int threads, std::uint64_t seed,
                        absl::Span<const Parameter* const> parameters);
 

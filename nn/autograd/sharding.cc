@@ -1,5 +1,6 @@
 #include "nn/autograd/sharding.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -16,6 +17,12 @@ std::vector<std::int64_t> SectionsOf(const Parameter& parameter) {
   return {WholeShape(parameter)[sharding.dim]};
 }
 
+// Returns the extent of each rank's piece of a section: rounded up, if the
+// section is no multiple of the number of ranks.
+std::int64_t PieceOf(std::int64_t section, int size) {
+  return (section + size - 1) / size;
+}
+
 std::vector<ShardRange> RangesAt(const Parameter& parameter, int coord,
                                  int size) {
   const Shape& shape = WholeShape(parameter);
@@ -29,10 +36,15 @@ std::vector<ShardRange> RangesAt(const Parameter& parameter, int coord,
   std::int64_t global = 0, local = 0;
   for (std::int64_t i = 0; i < outer; ++i) {
     for (const std::int64_t section : sections) {
-      const std::int64_t count = section / size * inner;
-      ranges.push_back({global + coord * count, local, count});
+      const std::int64_t piece = PieceOf(section, size);
+      const std::int64_t begin = std::min(section, coord * piece);
+      const std::int64_t end = std::min(section, begin + piece);
+      if (begin < end) {
+        ranges.push_back(
+            {global + begin * inner, local, (end - begin) * inner});
+      }
       global += section * inner;
-      local += count;
+      local += piece * inner;
     }
   }
   return ranges;
@@ -58,13 +70,36 @@ absl::Status CheckSections(const Parameter& parameter, int size) {
                      "; give those of all outputs or inputs of its layer"));
   }
   for (const std::int64_t section : sections) {
-    if (section % size == 0) continue;
+    if (sharding.pads || section % size == 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         what, " cannot be cut along dimension ", sharding.dim, " for ",
         sharding.axis, " = ", size, ": ", section, " is no multiple of ", size,
         "; choose a width that is one, or a ", sharding.axis, " that divides ",
         section));
   }
+  return absl::OkStatus();
+}
+
+bool IsCutAlike(const Sharding& a, const Sharding& b) {
+  return a.kind == b.kind && a.axis == b.axis && a.dim == b.dim &&
+         a.sections == b.sections && a.pads == b.pads;
+}
+
+// Makes a tied parameter a piece, with the one that is used in its place.
+absl::Status LocaliseTied(Parameter& parameter,
+                          absl::Span<const AxisPlace> places) {
+  Parameter& used = *parameter.tied_to;
+  if (!IsCutAlike(parameter.sharding, used.sharding)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter ", parameter.name, " is tied to ", used.name,
+                     " and cannot be cut along ", parameter.sharding.axis,
+                     " otherwise; cut both alike, leave them whole, or do not "
+                     "tie them"));
+  }
+  TROUPE_RETURN_IF_ERROR(LocaliseParameter(used, places));
+  parameter.shape = used.shape;
+  parameter.global_shape = used.global_shape;
+  parameter.sharding = used.sharding;
   return absl::OkStatus();
 }
 
@@ -115,16 +150,10 @@ absl::Status LocaliseParameter(Parameter& parameter,
   if (sharding.kind == Sharding::Kind::kCopy) return absl::OkStatus();
   const AxisPlace place = PlaceAlong(places, sharding.axis);
   if (place.size <= 1) return absl::OkStatus();
-  if (parameter.tied_to != nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("parameter ", parameter.name, " is tied to ",
-                     parameter.tied_to->name, " and cannot be cut along ",
-                     place.axis, "; leave its layer whole, or do not tie it"));
-  }
-  if (sharding.is_split()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("parameter ", parameter.name,
-                     " is a piece already; call LocaliseModel() once"));
+  if (parameter.tied_to != nullptr) return LocaliseTied(parameter, places);
+  if (sharding.is_split()) {  // a module that shares it has come first
+    ++sharding.holders;
+    return absl::OkStatus();
   }
   if (parameter.value.defined() && !parameter.value.is_meta()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -133,11 +162,16 @@ absl::Status LocaliseParameter(Parameter& parameter,
   }
   TROUPE_RETURN_IF_ERROR(CheckSections(parameter, place.size));
   const int dim = sharding.dim;
+  std::int64_t extent = 0;
+  for (const std::int64_t section : SectionsOf(parameter)) {
+    extent += PieceOf(section, place.size);
+  }
   parameter.global_shape = parameter.shape;
-  parameter.shape.set(dim, parameter.global_shape[dim] / place.size);
+  parameter.shape.set(dim, extent);
   parameter.value = Tensor::Meta(parameter.shape, parameter.dtype, Device{});
   sharding.coord = place.coord;
   sharding.size = place.size;
+  sharding.holders = 1;
   return absl::OkStatus();
 }
 

@@ -14,6 +14,10 @@
 // LocaliseModel() (nn/modules/localise.h) tells it the rank's place in the
 // mesh. A parameter that is not cut is a copy: every rank along the axis has it
 // whole, with the whole gradient.
+//
+// A table of tokens has any number of rows: pieces of RowsOfVocabulary() are
+// padded to equal extents. The last ones have elements that are none of the
+// whole's, stay 0 and are in no file.
 
 #ifndef NN_AUTOGRAD_SHARDING_H_
 #define NN_AUTOGRAD_SHARDING_H_
@@ -52,6 +56,12 @@ struct Sharding {
   // keys and values in one weight: a rank has a part of each. Their sum is the
   // extent; empty: one section.
   std::vector<std::int64_t> sections;
+  // Whether a section need not be a multiple of the number of ranks: pieces are
+  // rounded up, and the last ones have fewer elements of the whole, or none.
+  bool pads = false;
+  // Number of modules that have declared the piece as theirs: those that share
+  // the parameter must do so all.
+  int holders = 0;
   // Number of this rank's piece, and of pieces: 0 of 1 until the parameter is
   // localised.
   int coord = 0;
@@ -69,6 +79,13 @@ inline Sharding SplitAlong(int dim, std::vector<std::int64_t> sections = {}) {
   return sharding;
 }
 
+// Cut of a table with a row for each token: along its rows, in padded pieces.
+inline Sharding RowsOfVocabulary() {
+  Sharding sharding = SplitAlong(/*dim=*/0);
+  sharding.pads = true;
+  return sharding;
+}
+
 // `count` elements that follow each other both in the whole parameter, from
 // `global` on, and in the piece, from `local` on.
 struct ShardRange {
@@ -78,7 +95,7 @@ struct ShardRange {
 };
 
 // Returns the elements of this rank's piece, in the order of both; a single
-// range for a parameter that is not cut.
+// range for a parameter that is not cut. Padding is in none of them.
 std::vector<ShardRange> RangesOf(const Parameter& parameter);
 // The same for the piece of the rank at `places`. The parameter may be
 // localised at another coordinate, or not at all.
@@ -95,10 +112,12 @@ void CopyPiece(const Parameter& parameter, const Tensor& whole,
 
 // Makes a parameter of Kind::kSplit the piece of the rank at `places`: sets its
 // shape, and coord and size of its sharding. Does nothing to a copy, and if the
-// axis has one rank.
-//   kInvalidArgument: a section is no multiple of the number of ranks, or the
-//     sections do not add up to the extent, or the parameter is tied.
-//   kFailedPrecondition: the parameter is a piece already, or has memory.
+// axis has one rank. A tied parameter becomes a piece together with the one
+// that is used in its place; each module that shares it calls this once.
+//   kInvalidArgument: a section is no multiple of the number of ranks, and not
+//     padded, or the sections do not add up to the extent, or the parameter is
+//     tied to one that is cut otherwise.
+//   kFailedPrecondition: the parameter has memory.
 absl::Status LocaliseParameter(Parameter& parameter,
                                absl::Span<const AxisPlace> places);
 

@@ -21,6 +21,18 @@ struct EmbeddingKernels {
                   bool accumulate, Grad dtable)>
       EmbeddingBackward{"EmbeddingBackward"};
 
+  // The same for ranks that have pieces of a table of V rows: this one has the
+  // rows from `first` on, and perhaps padding behind them. Rows y of lookups
+  // in other pieces are 0. kOutOfRange: a row is none of V.
+  Op<absl::Status(FixedIn rows, std::int64_t first, std::int64_t V, In piece,
+                  Out y)>
+      PieceEmbeddingForward{"PieceEmbeddingForward"};
+  // Lookups in other pieces add nothing, nor do those of `padding_row` of the
+  // whole table.
+  Op<absl::Status(FixedIn rows, std::int64_t first, In dy,
+                  std::int64_t padding_row, bool accumulate, Grad dpiece)>
+      PieceEmbeddingBackward{"PieceEmbeddingBackward"};
+
   // y[N, T, D] = x[N, T, D] + table[first + t, D]
   Op<absl::Status(In x, In table, std::int64_t first, Out y)> AddPositions{
       "AddPositions"};
@@ -33,6 +45,7 @@ struct EmbeddingKernels {
   static void ForEachOp(Visit visit) {
     using K = EmbeddingKernels;
     VisitOps<K>(visit, &K::EmbeddingForward, &K::EmbeddingBackward,
+                &K::PieceEmbeddingForward, &K::PieceEmbeddingBackward,
                 &K::AddPositions, &K::AddPositionsBackward);
   }
 };

@@ -28,6 +28,24 @@ struct CrossEntropyRule {
   double label_smoothing;
 };
 
+// Classes whose logits one of several ranks has: `count` from `first` on, out
+// of `classes`. Logits have at least `count` columns; those behind are padding.
+struct ClassPiece {
+  std::int64_t first = 0, count = 0, classes = 0;
+};
+
+// Sums of one row of split logits that the ranks add up, in f64.
+enum PieceSum {
+  kExpSum = 0,       // addends e^(x[c] - m), with the row's largest logit m
+  kTargetLogit = 1,  // x[y] - m at the rank that has the target y, else 0
+  // Addends w[c] (x[c] - m), with class weights w; 0 without label smoothing.
+  kWeightedSum = 2,
+  // 1 for each rank that finds the target not to be the first of the largest
+  // logits.
+  kNotFirst = 3,
+};
+inline constexpr int kNumPieceSums = 4;
+
 struct LossKernels {
   // logits[N, C], targets i64[N]; rows whose target is rule.ignore_index are
   // not counted; rule.label_smoothing is 0. stats = {sum of losses, counted
@@ -49,6 +67,27 @@ struct LossKernels {
                   const CrossEntropyRule& rule, FixedOut stats, Out dlogits)>
       WeightedCrossEntropy{"WeightedCrossEntropy"};
 
+  // Parts of WeightedCrossEntropy for logits[N, P] of a piece of the classes:
+  //
+  //   kernels.PieceLargest(logits, piece, largest);
+  //   kernels.PieceSums(logits, .., largest, sums);
+  //   kernels.PieceCrossEntropy(logits, .., largest, sums, stats, dlogits);
+  //
+  // Between two calls the ranks reduce the result of the first, by kMax and by
+  // kSum. largest f64[N] (-inf for a piece without classes), sums
+  // f64[N, kNumPieceSums]; class weights are those of all classes. All ranks
+  // have equal statistics, and gradients of their own logits, 0 for padding.
+  Op<absl::Status(In logits, const ClassPiece& piece, FixedOut largest)>
+      PieceLargest{"PieceLargest"};
+  Op<absl::Status(In logits, FixedIn targets, FixedIn class_weights,
+                  const CrossEntropyRule& rule, const ClassPiece& piece,
+                  FixedIn largest, FixedOut sums)>
+      PieceSums{"PieceSums"};
+  Op<absl::Status(In logits, FixedIn targets, FixedIn class_weights,
+                  const CrossEntropyRule& rule, const ClassPiece& piece,
+                  FixedIn largest, FixedIn sums, FixedOut stats, Out dlogits)>
+      PieceCrossEntropy{"PieceCrossEntropy"};
+
   // prediction, target of one shape. stats = {sum of the losses of their pairs
   // of elements, number of elements, 0}; dprediction is the derivative of each
   // loss by its prediction.
@@ -67,6 +106,7 @@ struct LossKernels {
   static void ForEachOp(Visit visit) {
     using K = LossKernels;
     VisitOps<K>(visit, &K::SoftmaxCrossEntropy, &K::WeightedCrossEntropy,
+                &K::PieceLargest, &K::PieceSums, &K::PieceCrossEntropy,
                 &K::PairLoss, &K::CombineLosses);
   }
 };

@@ -151,6 +151,8 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeGpt2(
   head_options.is_head = true;
   auto& head = model->AppendNamed<Linear>("lm_head", options.width,
                                           options.vocab_size, head_options);
+  tokens.set_parallel(true);
+  head.set_parallel(Linear::kVocabulary);
   if (options.tie_head) head.TieParameter("weight", tokens, "weight");
   SetGpt2InitialValues(options, *model);
   return model;

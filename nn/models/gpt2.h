@@ -15,8 +15,9 @@
 //
 //     x = x + attn(ln_1(x));  y = x + mlp.c_proj(gelu(mlp.c_fc(ln_2(x))))
 //
-// Ranks along "tp" share the heads and the width of each block's MLP; the rest
-// is whole on each of them (nn/modules/localise.h).
+// Ranks along "tp" share the heads and the width of each block's MLP, and the
+// vocabulary of wte and lm_head, in padded pieces; the rest is whole on each of
+// them (nn/modules/localise.h).
 //
 // lm_head.weight is wte.weight unless tie_head is false. If the model is cut,
 // each stage that uses it holds a copy (pipeline/ties.h).

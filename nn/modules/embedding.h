@@ -3,6 +3,10 @@
 //   Embedding tokens(/*rows=*/50257, /*width=*/768);     // weight [50257, 768]
 //   Tensor y = tokens(ctx, numbers);         // i64 [N, T] -> [N, T, 768]
 //
+// Tensor parallelism: set_parallel(true) lets the ranks along "tp" share the
+// rows, in equal, padded pieces (nn/autograd/sharding.h). It has no effect
+// until LocaliseModel() (nn/modules/localise.h); y stays whole.
+//
 // Default initialisation as in PyTorch: N(0, 1). The row of `padding_index`
 // begins as zeros, gets no gradient, and so stays zero.
 
@@ -36,7 +40,20 @@ class Embedding : public Module {
     if (padding < rows) weight_.init.zero_row = padding;
   }
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    return ops::Embedding(ctx, x, ctx.Use(weight_), padding_index_);
+    const Tensor table = ctx.Use(weight_);
+    if (!weight_.sharding.is_split()) {
+      return ops::Embedding(ctx, x, table, padding_index_);
+    }
+    return ops::PieceEmbedding(ctx, x, table, weight_.global_shape[0],
+                               weight_.sharding.axis, padding_index_);
+  }
+
+  // Whether ranks may share the rows.
+  void set_parallel(bool parallel) {
+    weight_.sharding = parallel ? RowsOfVocabulary() : Sharding();
+  }
+  absl::Status Localise(absl::Span<const AxisPlace> places) override {
+    return LocaliseParameter(weight_, places);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "nn/autograd/kv_cache.h"
 #include "nn/ops/linear.h"
+#include "nn/ops/rank_sum.h"
 
 namespace troupe::nn {
 namespace {
@@ -42,24 +43,35 @@ Tensor Linear::Forward(Context& ctx, const Tensor& input) {
   const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
   if (!weight_.sharding.is_split()) return ops::Linear(ctx, x, w, b);
   const std::string& axis = weight_.sharding.axis;
-  return parallel_ == kColumn ? ops::ColumnLinear(ctx, x, w, b, axis)
-                              : ops::RowLinear(ctx, x, w, b, axis);
+  if (parallel_ == kRow) return ops::RowLinear(ctx, x, w, b, axis);
+  const Tensor part = ops::ColumnLinear(ctx, x, w, b, axis);
+  if (parallel_ == kColumn || keeps_split_) return part;
+  return ops::GatherColumns(ctx, part, weight_.global_shape[0], axis);
 }
 
 void Linear::set_parallel(Parallel parallel,
                           std::vector<std::int64_t> sections) {
   parallel_ = parallel;
-  const int dim = parallel == kColumn ? 0 : 1;  // the weight is [out, in]
-  weight_.sharding =
-      parallel == kWhole ? Sharding() : SplitAlong(dim, std::move(sections));
+  weight_.sharding = Sharding();  // the weight is [out, in]
+  if (parallel == kColumn) weight_.sharding = SplitAlong(0, sections);
+  if (parallel == kRow) weight_.sharding = SplitAlong(1, std::move(sections));
+  if (parallel == kVocabulary) weight_.sharding = RowsOfVocabulary();
   if (bias_ == nullptr) return;
-  bias_->sharding = parallel == kColumn ? weight_.sharding : Sharding();
+  bias_->sharding = parallel == kRow ? Sharding() : weight_.sharding;
 }
 
 absl::Status Linear::Localise(absl::Span<const AxisPlace> places) {
   TROUPE_RETURN_IF_ERROR(LocaliseParameter(weight_, places));
   if (bias_ == nullptr) return absl::OkStatus();
   return LocaliseParameter(*bias_, places);
+}
+
+std::optional<ops::SplitLogits> Linear::KeepSplit() {
+  if (parallel_ != kVocabulary || !weight_.sharding.is_split()) {
+    return std::nullopt;
+  }
+  keeps_split_ = true;
+  return ops::SplitLogits{weight_.sharding.axis, weight_.global_shape[0]};
 }
 
 }  // namespace troupe::nn

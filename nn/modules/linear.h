@@ -16,6 +16,14 @@
 // layer [..., in / tp]; the bias of a row layer is whole, and added behind the
 // sum.
 //
+// A head over a vocabulary is a column layer that any number of outputs fits:
+//
+//   lm_head.set_parallel(Linear::kVocabulary);
+//
+// Its pieces are padded (nn/autograd/sharding.h). A rank puts its outputs
+// together with those of the others, and gives whole ones [..., out]; unless
+// KeepSplit() is called, for a loss that takes them split (nn/ops/loss.h).
+//
 // Default initialisation as in PyTorch: weight and bias from U(-1/sqrt(in),
 // 1/sqrt(in)) (kaiming_uniform with a = sqrt(5); He et al. 2015,
 // arXiv:1502.01852).
@@ -24,9 +32,11 @@
 #define NN_MODULES_LINEAR_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "nn/modules/module.h"
+#include "nn/ops/loss.h"
 
 namespace troupe::nn {
 
@@ -49,18 +59,24 @@ class Linear : public Module {
 
   // Part of the layer that a rank along "tp" has: all of it, some of its
   // outputs, or some of its inputs.
-  enum Parallel { kWhole, kColumn, kRow };
+  enum Parallel { kWhole, kColumn, kRow, kVocabulary };
   // Declares what may be cut. `sections` are extents of the outputs of a column
   // layer, or the inputs of a row layer, that are cut each by itself: a layer
-  // that computes queries, keys and values has three. Empty: one section.
+  // that computes queries, keys and values has three. Empty: one section. A
+  // vocabulary has none.
   void set_parallel(Parallel parallel, std::vector<std::int64_t> sections = {});
   absl::Status Localise(absl::Span<const AxisPlace> places) override;
+  // Makes a localised kVocabulary layer give its own outputs [..., columns of
+  // the piece] alone, and returns how they are split. Returns none, and does
+  // nothing, on any other layer, and on one rank.
+  std::optional<ops::SplitLogits> KeepSplit();
 
  private:
   Parameter& weight_;
   Parameter* bias_ = nullptr;
   const bool is_head_;
   Parallel parallel_ = kWhole;
+  bool keeps_split_ = false;
 };
 
 }  // namespace troupe::nn

@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
 
 namespace troupe::nn {
 namespace {
@@ -25,17 +27,40 @@ absl::Status LocaliseBelow(Module& module, const std::string& path,
   return absl::OkStatus();
 }
 
+// Returns the layer that computes the model's output, if only modules of lists
+// stand around it.
+Module& LastLayer(Module& model) {
+  Module* last = &model;
+  while (dynamic_cast<Sequential*>(last) != nullptr &&
+         !last->children().empty()) {
+    last = last->children().back().get();
+  }
+  return *last;
+}
+
 }  // namespace
 
+std::optional<ops::SplitLogits> KeepLogitsSplit(Module& model) {
+  auto* const head = dynamic_cast<Linear*>(&LastLayer(model));
+  return head != nullptr ? head->KeepSplit() : std::nullopt;
+}
+
 absl::Status LocaliseModel(Module& model, absl::Span<const AxisPlace> places) {
-  model.Parameters();  // sets the full names
+  for (const Parameter* p : model.Parameters()) {  // sets the full names
+    if (!p->sharding.is_split()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("parameter ", p->name,
+                     " is a piece already; call LocaliseModel() once"));
+  }
   TROUPE_RETURN_IF_ERROR(LocaliseBelow(model, /*path=*/"", places));
   for (const Parameter* p : model.Parameters()) {
-    if (!p->sharding.is_split() || p->other_names.empty()) continue;
+    const int modules = 1 + static_cast<int>(p->other_names.size());
+    if (!p->sharding.is_split() || p->sharding.holders >= modules) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("parameter ", p->name, " is also ", p->other_names[0],
                      " and cannot be cut along ", p->sharding.axis,
-                     "; leave its layer whole, or do not tie it"));
+                     " by one of them alone; cut both alike, leave them whole, "
+                     "or do not tie them"));
   }
   return absl::OkStatus();
 }

@@ -12,10 +12,13 @@
 #ifndef NN_MODULES_LOCALISE_H_
 #define NN_MODULES_LOCALISE_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "nn/autograd/sharding.h"
 #include "nn/modules/module.h"
+#include "nn/ops/loss.h"
 
 namespace troupe::nn {
 
@@ -23,8 +26,16 @@ namespace troupe::nn {
 // its children. Call it once, before the model has memory; a model after an
 // error is in parts, and should be dropped.
 //   kInvalidArgument: a width or number of heads is no multiple of the number
-//     of ranks. Names the layer.
+//     of ranks, or modules share a parameter that not all of them cut. Names
+//     the layer.
+//   kFailedPrecondition: the model is a part already, or has memory.
 absl::Status LocaliseModel(Module& model, absl::Span<const AxisPlace> places);
+
+// Makes the head of a part leave its logits split (Linear::kVocabulary), for a
+// loss that takes them so, and returns how they are split. Returns none, and
+// changes nothing, if the last layer of `model`, a Sequential, is no such head:
+// its output is whole then.
+std::optional<ops::SplitLogits> KeepLogitsSplit(Module& model);
 
 }  // namespace troupe::nn
 

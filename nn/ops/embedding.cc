@@ -5,6 +5,7 @@
 
 #include "nn/autograd/kv_cache.h"
 #include "nn/ops/op_util.h"
+#include "nn/ops/rank_sum.h"
 
 namespace troupe::nn::ops {
 namespace {
@@ -30,6 +31,32 @@ class EmbeddingNode final : public Node {
  private:
   const Tensor indices_;
   const std::int64_t padding_row_;
+};
+
+class PieceEmbeddingNode final : public Node {
+ public:
+  PieceEmbeddingNode(Tensor indices, std::int64_t first,
+                     std::int64_t padding_row)
+      : indices_(std::move(indices)),
+        first_(first),
+        padding_row_(padding_row) {}
+  const char* name() const override { return "piece_embedding"; }
+
+  absl::Status BackwardInputs(Kernels&, const Tensor&, absl::Span<const bool>,
+                              absl::Span<Tensor>) override {
+    return absl::OkStatus();
+  }
+  // All ranks have the whole dy.
+  absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
+                               bool accumulate,
+                               absl::Span<WeightGrad> grads) override {
+    return kernels.PieceEmbeddingBackward(indices_, first_, dy, padding_row_,
+                                          accumulate, grads[0].grad);
+  }
+
+ private:
+  const Tensor indices_;
+  const std::int64_t first_, padding_row_;
 };
 
 class AddPositionsNode final : public Node {
@@ -72,11 +99,11 @@ absl::Status AddPositionsInTexts(Kernels& kernels, const KvCache& cache,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,
-                 std::optional<std::int64_t> padding_index) {
-  if (!ctx.ok()) return Tensor();
+// Returns the memory for rows of `table`, of which a whole one has `rows`;
+// fails the context if the operands do not fit.
+Tensor EmbeddingOutput(Context& ctx, const Tensor& indices, const Tensor& table,
+                       std::int64_t rows,
+                       std::optional<std::int64_t> padding_index) {
   const int rank = indices.shape().rank();
   if (!indices.defined() || indices.dtype() != DType::kI64 ||
       rank >= Shape::kMaxRank || table.shape().rank() != 2) {
@@ -84,7 +111,7 @@ Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,
                      "embedding takes i64 indices[...] and table[V, D], got ",
                      Str(indices), " and ", Str(table));
   }
-  if (padding_index && (*padding_index < 0 || *padding_index >= table.dim(0))) {
+  if (padding_index && (*padding_index < 0 || *padding_index >= rows)) {
     return BadShapes(ctx,
                      "embedding takes a row of the table for padding, got ",
                      *padding_index, " for ", Str(table));
@@ -96,6 +123,35 @@ Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,
       ctx.Empty("embedding", Shape(absl::MakeConstSpan(dims.data(), rank + 1)),
                 table.dtype());
   ctx.Note("embedding", y, 0);
+  return y;
+}
+
+}  // namespace
+
+Tensor PieceEmbedding(Context& ctx, const Tensor& indices, const Tensor& piece,
+                      std::int64_t rows, absl::string_view axis,
+                      std::optional<std::int64_t> padding_index) {
+  Collectives* const peers = PeersAlong(ctx, axis);
+  if (!ctx.ok()) return Tensor();
+  Tensor y = EmbeddingOutput(ctx, indices, piece, rows, padding_index);
+  if (!ctx.computes()) return y;
+  const std::int64_t first = peers->rank() * piece.dim(0);
+  absl::Status status =
+      ctx.kernels().PieceEmbeddingForward(indices, first, rows, piece, y);
+  if (status.ok()) status = AddUp(peers, y);
+  const std::array<Tensor, 2> inputs = {indices, piece};
+  return Finish(ctx, status, inputs, /*num_weights=*/1, y, [&] {
+    return std::make_unique<PieceEmbeddingNode>(indices, first,
+                                                padding_index.value_or(-1));
+  });
+}
+
+Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,
+                 std::optional<std::int64_t> padding_index) {
+  if (!ctx.ok()) return Tensor();
+  Tensor y = EmbeddingOutput(ctx, indices, table,
+                             table.shape().rank() == 2 ? table.dim(0) : 0,
+                             padding_index);
   if (!ctx.computes()) return y;
   const absl::Status status = ctx.kernels().EmbeddingForward(indices, table, y);
   const std::array<Tensor, 2> inputs = {indices, table};

@@ -8,7 +8,7 @@
 // LinearRows() computes only outputs [begin, end), [..., end - begin]: those of
 // these rows of w and b, whose other rows get no gradient. So parts of a
 // parameter that holds several projections can be applied to different tensors.
-// With an axis it is a column product, as below.
+// It is a column product, as below, if it has an axis.
 //
 // ColumnLinear() and RowLinear() are one rank's part of a product that ranks
 // along an axis of the mesh share (nn/modules/linear.h). A column product has

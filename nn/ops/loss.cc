@@ -1,10 +1,12 @@
 #include "nn/ops/loss.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/check.h"
 #include "nn/ops/op_util.h"
+#include "nn/ops/rank_sum.h"
 
 namespace troupe::nn::ops {
 namespace {
@@ -155,6 +157,76 @@ bool FitTargets(const Tensor& logits, const Tensor& targets) {
          targets.shape() == Shape(logits.shape().dims().first(last));
 }
 
+// Whether the operands and options fit, for all `classes`; otherwise fails the
+// context.
+bool CheckCrossEntropy(Context& ctx, const Tensor& logits,
+                       const Tensor& targets,
+                       const CrossEntropyOptions& options,
+                       std::int64_t classes) {
+  const auto weights = static_cast<std::int64_t>(options.class_weights.size());
+  if (!FitTargets(logits, targets) || (weights > 0 && weights != classes)) {
+    BadShapes(ctx,
+              "cross entropy takes logits[..., C], i64 targets[...] and "
+              "C class weights or none, got ",
+              Str(logits), ", ", Str(targets), " and ", weights);
+  } else if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
+    BadShapes(ctx, "cross entropy takes a label_smoothing from 0 to 1, ",
+              "got ", options.label_smoothing);
+  }
+  return ctx.ok();
+}
+
+// Returns the class weights in the memory of the kernels; undefined: all 1.
+absl::StatusOr<Tensor> ClassWeights(Kernels& kernels,
+                                    const CrossEntropyOptions& options,
+                                    DType logits) {
+  if (options.class_weights.empty()) return Tensor();
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor by_class,
+      Tensor::Create({static_cast<std::int64_t>(options.class_weights.size())},
+                     logits == DType::kF64 ? DType::kF64 : DType::kF32,
+                     kernels.allocator()));
+  TROUPE_RETURN_IF_ERROR(kernels.SetValues(options.class_weights, by_class));
+  return by_class;
+}
+
+// Whether a piece of the classes has that many columns: gathered logits, which
+// every rank would count, have more.
+bool IsPiece(std::int64_t columns, const SplitLogits& split,
+             const Collectives& peers) {
+  return columns == (split.classes + peers.size() - 1) / peers.size();
+}
+
+// Computes the loss of split logits [N, P], with sums over `peers`.
+absl::Status SumPieces(Kernels& kernels, Collectives& peers,
+                       const Tensor& logits, const Tensor& targets,
+                       const CrossEntropyOptions& options, std::int64_t classes,
+                       Tensor& stats, Tensor& dx) {
+  const CrossEntropyRule rule = {options.ignore_index, options.label_smoothing};
+  ClassPiece piece;
+  piece.classes = classes;
+  piece.first = std::min(classes, peers.rank() * logits.dim(1));
+  piece.count = std::min(logits.dim(1), classes - piece.first);
+  TROUPE_ASSIGN_OR_RETURN(const Tensor by_class,
+                          ClassWeights(kernels, options, logits.dtype()));
+  const std::int64_t rows = logits.dim(0);
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor largest, Tensor::Create({rows}, DType::kF64, kernels.allocator()));
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor sums,
+      Tensor::Create({rows, kNumPieceSums}, DType::kF64, kernels.allocator()));
+  TROUPE_RETURN_IF_ERROR(kernels.PieceLargest(logits, piece, largest));
+  if (rows > 0) {  // peers have as many
+    TROUPE_RETURN_IF_ERROR(peers.AllReduce(ReduceOp::kMax, largest));
+  }
+  TROUPE_RETURN_IF_ERROR(
+      kernels.PieceSums(logits, targets, by_class, rule, piece, largest, sums));
+  TROUPE_RETURN_IF_ERROR(AddUp(&peers, sums));
+  Tensor dx_rows = dx.defined() ? AsMatrix(dx) : dx;
+  return kernels.PieceCrossEntropy(logits, targets, by_class, rule, piece,
+                                   largest, sums, stats, dx_rows);
+}
+
 }  // namespace
 
 Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
@@ -186,31 +258,17 @@ Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                                options.ignore_index);
   }
   if (!ctx.ok()) return Tensor();
-  const auto weights = static_cast<std::int64_t>(options.class_weights.size());
-  if (!FitTargets(logits, targets) ||
-      (weights > 0 && weights != logits.dim(logits.shape().rank() - 1))) {
-    return BadShapes(ctx,
-                     "cross entropy takes logits[..., C], i64 targets[...] and "
-                     "C class weights or none, got ",
-                     Str(logits), ", ", Str(targets), " and ", weights);
-  }
-  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-    return BadShapes(ctx, "cross entropy takes a label_smoothing from 0 to 1, ",
-                     "got ", options.label_smoothing);
+  const int last = logits.shape().rank() - 1;
+  if (!CheckCrossEntropy(ctx, logits, targets, options,
+                         last >= 0 ? logits.dim(last) : 0)) {
+    return Tensor();
   }
   return Loss(
       ctx, "cross_entropy", logits, logits.owns_alone(),
       [&](Tensor& stats, Tensor& dx) -> absl::Status {
         Kernels& kernels = ctx.kernels();
-        Tensor by_class;
-        if (weights > 0) {
-          const DType dtype =
-              logits.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
-          TROUPE_ASSIGN_OR_RETURN(
-              by_class, Tensor::Create({weights}, dtype, kernels.allocator()));
-          TROUPE_RETURN_IF_ERROR(
-              kernels.SetValues(options.class_weights, by_class));
-        }
+        TROUPE_ASSIGN_OR_RETURN(const Tensor by_class,
+                                ClassWeights(kernels, options, logits.dtype()));
         Tensor dx_rows = dx.defined() ? AsMatrix(dx) : dx;
         return kernels.WeightedCrossEntropy(
             AsMatrix(logits), targets.View({targets.numel()}), by_class,
@@ -218,10 +276,39 @@ Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
       });
 }
 
+Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
+                           const CrossEntropyOptions& options,
+                           const SplitLogits& split) {
+  Collectives* const peers = PeersAlong(ctx, split.axis);
+  if (!ctx.ok() || !CheckCrossEntropy(ctx, logits, targets, options,
+                                      /*classes=*/split.classes)) {
+    return Tensor();
+  }
+  if (peers != nullptr &&
+      !IsPiece(logits.dim(logits.shape().rank() - 1), split, *peers)) {
+    return BadShapes(ctx, "cross entropy takes logits of equal pieces of ",
+                     split.classes, " classes for ", peers->size(),
+                     " ranks along ", split.axis, ", got ", Str(logits),
+                     "; give whole logits to the form without a split");
+  }
+  return Loss(ctx, "cross_entropy", logits, logits.owns_alone(),
+              [&](Tensor& stats, Tensor& dx) -> absl::Status {
+                return SumPieces(ctx.kernels(), *peers, AsMatrix(logits),
+                                 targets.View({targets.numel()}), options,
+                                 split.classes, stats, dx);
+              });
+}
+
 LossFn CrossEntropyLoss(const CrossEntropyOptions& options) {
-  return [options](Context& ctx, Tensor logits, const Tensor& targets) {
-    return SoftmaxCrossEntropy(ctx, std::move(logits), targets, options);
-  };
+  return SplitLoss{
+      [options](Context& ctx, Tensor logits, const Tensor& targets) {
+        return SoftmaxCrossEntropy(ctx, std::move(logits), targets, options);
+      },
+      [options](Context& ctx, Tensor logits, const Tensor& targets,
+                const SplitLogits& split) {
+        return SoftmaxCrossEntropy(ctx, std::move(logits), targets, options,
+                                   split);
+      }};
 }
 
 Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,

@@ -35,6 +35,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/autograd/context.h"
@@ -62,6 +64,22 @@ struct CrossEntropyOptions {
 };
 Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            const CrossEntropyOptions& options);
+
+// Logits [..., P] of which a rank along an axis of the mesh has the columns of
+// a piece of the classes, as Linear::kVocabulary gives them: each has
+// P = ceil(classes / ranks), in the order of the ranks. Columns behind the last
+// class are padding.
+struct SplitLogits {
+  std::string axis;  // "tp"
+  std::int64_t classes = 0;
+};
+// The same loss of split logits: all ranks along the axis call it, with equal
+// targets, and have equal statistics. Targets and weights are those of all
+// classes. Two reductions of f64: the largest logit of each row, and four sums.
+//   kFailedPrecondition: the context has no collectives along the axis.
+Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
+                           const CrossEntropyOptions& options,
+                           const SplitLogits& split);
 
 // Losses over elements: prediction and target have one shape and dtype, and the
 // mean is over elements. PairLossFunction has the formulas. A target that the
@@ -100,8 +118,28 @@ enum class LossReduction : std::uint8_t { kMean, kSum };
 using LossFn =
     std::function<Tensor(Context&, Tensor output, const Tensor& target)>;
 
-// Returns SoftmaxCrossEntropy() as a LossFn (torch.nn.CrossEntropyLoss). The
-// losses above without options convert directly: LossFn(MeanSquaredError).
+// A LossFn that is declared to take split logits as well: with `split` if the
+// ranks along an axis share the head, else with `whole`. A loss without this
+// declaration gets whole logits, which costs a gather of them.
+//
+//   spec.loss = LossFn(SplitLoss{whole, split});
+struct SplitLoss {
+  LossFn whole;
+  std::function<Tensor(Context&, Tensor logits, const Tensor& targets,
+                       const SplitLogits&)>
+      split;
+  Tensor operator()(Context& ctx, Tensor output, const Tensor& target) const {
+    return whole(ctx, std::move(output), target);
+  }
+};
+// Returns the declaration of a loss; null: it takes whole logits alone.
+inline const SplitLoss* FindSplitLoss(const LossFn& loss) {
+  return loss.target<SplitLoss>();
+}
+
+// Returns SoftmaxCrossEntropy() as a LossFn (torch.nn.CrossEntropyLoss), which
+// takes split logits. The losses above without options convert directly:
+// LossFn(MeanSquaredError).
 LossFn CrossEntropyLoss(const CrossEntropyOptions& options = {});
 
 // Refuses SoftmaxCrossEntropy(), a call in place of a loss function.

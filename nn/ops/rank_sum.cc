@@ -1,8 +1,11 @@
 #include "nn/ops/rank_sum.h"
 
+#include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/check.h"
+#include "nn/kernels/strided_loops.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -37,7 +40,87 @@ class RankSumNode final : public Node {
   Collectives* const peers_;
 };
 
+// Copies columns [..., `shape`] between tensors with other numbers of columns.
+absl::Status CopyColumns(Kernels& kernels, const Tensor& from,
+                         std::int64_t from_begin, Tensor& to,
+                         std::int64_t to_begin, const Shape& shape) {
+  if (shape.numel() == 0) return absl::OkStatus();
+  StridedLoops loops =
+      LoopsOver(shape, StridesOf(from.shape()), StridesOf(to.shape()));
+  loops.a_begin = from_begin;
+  loops.b_begin = to_begin;
+  return kernels.CopyStrided(loops, from, to);
+}
+
+// Columns of a part [..., P] of a whole [..., C], as the extents of a copy.
+struct ColumnRange {
+  std::int64_t begin = 0;  // the first in the whole
+  Shape shape;             // columns of the part that the whole has
+};
+
+ColumnRange RangeOf(const Tensor& part, std::int64_t columns, int rank) {
+  const int last = part.shape().rank() - 1;
+  const std::int64_t extent = part.dim(last);
+  ColumnRange range;
+  range.begin = std::min(columns, rank * extent);
+  range.shape = part.shape();
+  range.shape.set(last, std::min(extent, columns - range.begin));
+  return range;
+}
+
+// Backward takes the columns of the part; the padding's gradient is 0.
+class GatherColumnsNode final : public Node {
+ public:
+  GatherColumnsNode(const Shape& part, ColumnRange range)
+      : part_(part), range_(std::move(range)) {}
+  const char* name() const override { return "gather_columns"; }
+
+  absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
+                              absl::Span<const bool>,
+                              absl::Span<Tensor> dx) override {
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(part_, dy.dtype(), kernels.allocator()));
+    TROUPE_RETURN_IF_ERROR(kernels.Fill(0.0, dx[0]));
+    return CopyColumns(kernels, dy, range_.begin, dx[0], 0, range_.shape);
+  }
+
+ private:
+  const Shape part_;
+  const ColumnRange range_;
+};
+
+absl::StatusOr<Tensor> Gathered(Kernels& kernels, Collectives* peers,
+                                const Tensor& part, const Shape& whole,
+                                const ColumnRange& range) {
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor y, Tensor::Create(whole, part.dtype(), kernels.allocator()));
+  TROUPE_RETURN_IF_ERROR(kernels.Fill(0.0, y));
+  TROUPE_RETURN_IF_ERROR(
+      CopyColumns(kernels, part, 0, y, range.begin, range.shape));
+  TROUPE_RETURN_IF_ERROR(AddUp(peers, y));
+  return y;
+}
+
 }  // namespace
+
+Tensor GatherColumns(Context& ctx, const Tensor& part, std::int64_t columns,
+                     absl::string_view axis) {
+  Collectives* const peers = PeersAlong(ctx, axis);
+  if (!ctx.ok()) return Tensor();
+  Shape whole = part.shape();
+  whole.set(whole.rank() - 1, columns);
+  if (!ctx.computes()) {
+    Tensor y = ctx.Empty("gather_columns", whole, part.dtype());
+    ctx.Note("gather_columns", y, 0);
+    return y;
+  }
+  const ColumnRange range = RangeOf(part, columns, peers->rank());
+  absl::StatusOr<Tensor> y = Gathered(ctx.kernels(), peers, part, whole, range);
+  if (!y.ok()) return ctx.Fail(y.status());
+  return Finish(ctx, absl::OkStatus(), {part}, /*num_weights=*/0, *y, [&] {
+    return std::make_unique<GatherColumnsNode>(part.shape(), range);
+  });
+}
 
 Tensor RankSum(Context& ctx, const Tensor& x, absl::string_view axis) {
   Collectives* const peers = PeersAlong(ctx, axis);

@@ -9,6 +9,14 @@
 // tensor, or a parameter, that all ranks have whole and each uses for its part.
 // Linear has both built in (nn/ops/linear.h).
 //
+// GatherColumns() gives all ranks the whole of a tensor of which each has some
+// columns, in backward each the gradient of its own:
+//
+//   Tensor logits = ops::GatherColumns(ctx, part, /*columns=*/50257, "tp");
+//
+// A part has ceil(columns / ranks) of them; those behind the last column are
+// left out. It is a sum, too, of parts with zeros around them.
+//
 // All ranks have the same bits. The ranks call these in one order, with equal
 // shapes; an empty tensor asks nobody. A shape-only forward adds up nothing.
 // Errors (sticky in ctx): kFailedPrecondition: the context has no collectives
@@ -17,6 +25,8 @@
 #ifndef NN_OPS_RANK_SUM_H_
 #define NN_OPS_RANK_SUM_H_
 
+#include <cstdint>
+
 #include "absl/strings/string_view.h"
 #include "nn/autograd/context.h"
 
@@ -24,6 +34,9 @@ namespace troupe::nn::ops {
 
 Tensor RankSum(Context& ctx, const Tensor& x, absl::string_view axis);
 Tensor RankSumOfGradient(Context& ctx, const Tensor& x, absl::string_view axis);
+
+Tensor GatherColumns(Context& ctx, const Tensor& part, std::int64_t columns,
+                     absl::string_view axis);
 
 // Returns the peers along `axis`, for ops that communicate. Null in a
 // shape-only forward, and after an error.

@@ -6,6 +6,12 @@
 namespace troupe::nn::cpu {
 namespace {
 
+absl::Status NoSuchRow(std::int64_t r, std::int64_t row, std::int64_t rows) {
+  return absl::OutOfRangeError(absl::StrCat("Embedding: index ", r, " is ", row,
+                                            ", but the table has ", rows,
+                                            " rows"));
+}
+
 // Copies rows unchanged, of any floating dtype.
 absl::Status EmbeddingForward(CpuDevice&, In rows, In table, Tensor& y) {
   if (!IsFloating(table.dtype())) {
@@ -17,11 +23,49 @@ absl::Status EmbeddingForward(CpuDevice&, In rows, In table, Tensor& y) {
   char* to = static_cast<char*>(y.raw());
   for (std::int64_t r = 0; r < rows.numel(); ++r) {
     if (row[r] < 0 || row[r] >= table.dim(0)) {
-      return absl::OutOfRangeError(absl::StrCat("Embedding: index ", r, " is ",
-                                                row[r], ", but the table has ",
-                                                table.dim(0), " rows"));
+      return NoSuchRow(r, row[r], table.dim(0));
     }
     std::memcpy(to + r * row_bytes, from + row[r] * row_bytes, row_bytes);
+  }
+  return absl::OkStatus();
+}
+
+// The same of the rows of a piece, with zeros for others.
+absl::Status PieceEmbeddingForward(CpuDevice&, In rows, std::int64_t first,
+                                   std::int64_t whole, In piece, Tensor& y) {
+  if (!IsFloating(piece.dtype())) {
+    return DoesNotCompute("PieceEmbeddingForward", piece.dtype(),
+                          piece.device());
+  }
+  const std::int64_t* row = rows.data<std::int64_t>();
+  const std::size_t row_bytes = piece.dim(1) * SizeOf(piece.dtype());
+  const char* from = static_cast<const char*>(piece.raw());
+  char* to = static_cast<char*>(y.raw());
+  for (std::int64_t r = 0; r < rows.numel(); ++r) {
+    if (row[r] < 0 || row[r] >= whole) return NoSuchRow(r, row[r], whole);
+    const std::int64_t own = row[r] - first;
+    if (own >= 0 && own < piece.dim(0)) {
+      std::memcpy(to + r * row_bytes, from + own * row_bytes, row_bytes);
+    } else {
+      std::memset(to + r * row_bytes, 0, row_bytes);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PieceEmbeddingBackward(CpuDevice& cpu, In rows, std::int64_t first,
+                                    In dy, std::int64_t padding_row,
+                                    bool accumulate, Tensor& dpiece) {
+  const std::int64_t width = dpiece.dim(1);
+  const std::int64_t* row = rows.data<std::int64_t>();
+  const float* from = dy.data<float>();
+  float* to = dpiece.data<float>();
+  if (!accumulate) cpu.loops().fill(dpiece.numel(), 0.0f, to);
+  for (std::int64_t r = 0; r < rows.numel(); ++r) {
+    const std::int64_t own = row[r] - first;
+    if (row[r] == padding_row || own < 0 || own >= dpiece.dim(0)) continue;
+    float* sum = to + own * width;
+    cpu.loops().add(width, sum, from + r * width, sum);
   }
   return absl::OkStatus();
 }
@@ -73,6 +117,8 @@ template <>
 void BindFamily(CpuDevice& cpu, EmbeddingKernels& ops) {
   ops.EmbeddingForward.Bind<EmbeddingForward>(&cpu);
   BindF32<EmbeddingBackward>(cpu, ops.EmbeddingBackward);
+  ops.PieceEmbeddingForward.Bind<PieceEmbeddingForward>(&cpu);
+  BindF32<PieceEmbeddingBackward>(cpu, ops.PieceEmbeddingBackward);
   BindF32<AddPositions>(cpu, ops.AddPositions);
   BindF32<AddPositionsBackward>(cpu, ops.AddPositionsBackward);
 }

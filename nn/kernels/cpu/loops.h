@@ -118,7 +118,33 @@ struct LarsScalars {
   float rate, momentum, weight_decay, inverse_divisor;
 };
 
-struct Loops {
+// Loops of losses.
+struct LossLoops {
+  // Returns the loss of one row; d may be null. *hit: whether the largest logit
+  // is the target.
+  double (*cross_entropy_row)(std::int64_t classes, const float* logits,
+                              std::int64_t target, float* d, bool* hit);
+  // The same with class weights, which may be null, and smoothing.
+  double (*weighted_cross_entropy_row)(std::int64_t classes,
+                                       const float* logits, std::int64_t target,
+                                       const float* weights, double smoothing,
+                                       float* d, bool* hit);
+  // Return, for a part of a row's logits and an offset that is at least the
+  // largest of the row: the largest, n > 0; the sum of e^(x - offset); the sum
+  // of w (x - offset), where w may be null.
+  float (*largest_of)(std::int64_t n, const float* x);
+  double (*exp_sum)(std::int64_t n, const float* x, float offset);
+  double (*offset_sum)(std::int64_t n, const float* x, float offset,
+                       const float* w);
+  // Writes d = scale e^(x - offset) - share w; w may be null, d may be x.
+  void (*softmax_gradient)(std::int64_t n, const float* x, float offset,
+                           float scale, float share, const float* w, float* d);
+  // Returns the sum of the losses; d may be null.
+  double (*pair_loss)(const PairLossRule& rule, std::int64_t n,
+                      const float* prediction, const float* target, float* d);
+};
+
+struct Loops : LossLoops {
   const char* name;
 
   // Return the floats of scratch memory that the linear and convolution loops
@@ -289,19 +315,6 @@ struct Loops {
   void (*narrow_bf16)(std::int64_t n, const float* x, std::uint16_t* y);
   void (*widen_f16)(std::int64_t n, const std::uint16_t* x, float* y);
   void (*narrow_f16)(std::int64_t n, const float* x, std::uint16_t* y);
-
-  // Returns the loss of one row; d may be null. *hit: whether the largest logit
-  // is the target.
-  double (*cross_entropy_row)(std::int64_t classes, const float* logits,
-                              std::int64_t target, float* d, bool* hit);
-  // The same with class weights, which may be null, and smoothing.
-  double (*weighted_cross_entropy_row)(std::int64_t classes,
-                                       const float* logits, std::int64_t target,
-                                       const float* weights, double smoothing,
-                                       float* d, bool* hit);
-  // Returns the sum of the losses; d may be null.
-  double (*pair_loss)(const PairLossRule& rule, std::int64_t n,
-                      const float* prediction, const float* target, float* d);
 };
 
 const Loops& PlainLoops();

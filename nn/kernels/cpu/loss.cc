@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/kernels/cpu/widening.h"
+#include "nn/kernels/piece_rule.h"
 
 namespace troupe::nn::cpu {
 namespace {
@@ -9,6 +14,14 @@ void SetStats(double sum, double count, double hits, Tensor& stats) {
   s[0] = sum;
   s[1] = count;
   s[2] = hits;
+}
+
+absl::Status CheckTarget(std::int64_t row, std::int64_t target,
+                         std::int64_t classes) {
+  if (target >= 0 && target < classes) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat("SoftmaxCrossEntropy: the target of row ", row, " is ",
+                   target, ", but there are ", classes, " classes"));
 }
 
 // Sums losses over the counted rows. `row` takes the number of a row, its
@@ -29,11 +42,7 @@ absl::Status SumRows(CpuDevice& cpu, In logits, In targets,
       if (d) cpu.loops().fill(classes, 0.0f, d_row);
       continue;
     }
-    if (target[i] < 0 || target[i] >= classes) {
-      return absl::OutOfRangeError(
-          absl::StrCat("SoftmaxCrossEntropy: the target of row ", i, " is ",
-                       target[i], ", but there are ", classes, " classes"));
-    }
+    TROUPE_RETURN_IF_ERROR(CheckTarget(i, target[i], classes));
     bool hit = false;
     sum += row(i, target[i], d_row, &hit);
     counted += weight(target[i]);
@@ -77,6 +86,100 @@ absl::Status WeightedCrossEntropy(CpuDevice& cpu, In logits, In targets,
       });
 }
 
+absl::Status PieceLargest(CpuDevice& cpu, In logits, const ClassPiece& piece,
+                          Tensor& largest) {
+  const std::int64_t columns = logits.dim(1);
+  for (std::int64_t i = 0; i < logits.dim(0); ++i) {
+    const float* row = logits.data<float>() + i * columns;
+    largest.data<double>()[i] = piece.count > 0
+                                    ? cpu.loops().largest_of(piece.count, row)
+                                    : -std::numeric_limits<double>::infinity();
+  }
+  return absl::OkStatus();
+}
+
+// Whether the classes here show that `target` is not the first of the largest.
+bool IsNotFirst(const ClassPiece& piece, const float* x, std::int64_t target,
+                float largest) {
+  const std::int64_t own = target - piece.first;
+  if (own >= 0 && own < piece.count && x[own] != largest) return true;
+  const std::int64_t before = std::min(own, piece.count);
+  for (std::int64_t c = 0; c < before; ++c) {
+    if (x[c] == largest) return true;
+  }
+  return false;
+}
+
+// Returns the weights of the classes here; null: all 1.
+const float* WeightsHere(In class_weights, const ClassPiece& piece) {
+  return class_weights.defined() ? class_weights.data<float>() + piece.first
+                                 : nullptr;
+}
+
+absl::Status PieceSums(CpuDevice& cpu, In logits, In targets, In class_weights,
+                       const CrossEntropyRule& rule, const ClassPiece& piece,
+                       In largest, Tensor& sums) {
+  const std::int64_t columns = logits.dim(1), n = piece.count;
+  const std::int64_t* target = targets.data<std::int64_t>();
+  for (std::int64_t i = 0; i < logits.dim(0); ++i) {
+    double* of_row = sums.data<double>() + i * kNumPieceSums;
+    std::fill_n(of_row, kNumPieceSums, 0.0);
+    if (target[i] == rule.ignore_index) continue;
+    TROUPE_RETURN_IF_ERROR(CheckTarget(i, target[i], piece.classes));
+    const float* x = logits.data<float>() + i * columns;
+    const auto m = static_cast<float>(largest.data<double>()[i]);
+    const std::int64_t own = target[i] - piece.first;
+    of_row[kExpSum] = cpu.loops().exp_sum(n, x, m);
+    if (own >= 0 && own < n) {
+      of_row[kTargetLogit] = x[own] - static_cast<double>(m);
+    }
+    if (rule.label_smoothing != 0) {
+      of_row[kWeightedSum] =
+          cpu.loops().offset_sum(n, x, m, WeightsHere(class_weights, piece));
+    }
+    of_row[kNotFirst] = IsNotFirst(piece, x, target[i], m);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PieceCrossEntropy(CpuDevice& cpu, In logits, In targets,
+                               In class_weights, const CrossEntropyRule& rule,
+                               const ClassPiece& piece, In largest, In sums,
+                               Tensor& stats, Tensor& dlogits) {
+  const std::int64_t columns = logits.dim(1), n = piece.count;
+  const std::int64_t* target = targets.data<std::int64_t>();
+  const float* w =
+      class_weights.defined() ? class_weights.data<float>() : nullptr;
+  const auto weight = [&](std::int64_t c) { return w ? double{w[c]} : 1.0; };
+  const PieceRule by(rule, piece, weight);
+  double loss = 0, counted = 0, hits = 0;
+  float* const d = DataOrNull(dlogits);
+  for (std::int64_t i = 0; i < logits.dim(0); ++i) {
+    float* d_row = d ? d + i * columns : nullptr;
+    if (target[i] == rule.ignore_index) {
+      if (d) cpu.loops().fill(columns, 0.0f, d_row);
+      continue;
+    }
+    TROUPE_RETURN_IF_ERROR(CheckTarget(i, target[i], piece.classes));
+    const double* of_row = sums.data<double>() + i * kNumPieceSums;
+    const double own = (1 - rule.label_smoothing) * weight(target[i]);
+    loss += by.Loss(own, of_row);
+    counted += weight(target[i]);
+    if (of_row[kNotFirst] == 0) hits += weight(target[i]);
+    if (!d) continue;
+    cpu.loops().softmax_gradient(n, logits.data<float>() + i * columns,
+                                 static_cast<float>(largest.data<double>()[i]),
+                                 static_cast<float>(by.Scale(own, of_row)),
+                                 static_cast<float>(by.share),
+                                 WeightsHere(class_weights, piece), d_row);
+    cpu.loops().fill(columns - n, 0.0f, d_row + n);
+    const std::int64_t at = target[i] - piece.first;
+    if (at >= 0 && at < n) d_row[at] -= static_cast<float>(own);
+  }
+  SetStats(loss, counted, hits, stats);
+  return absl::OkStatus();
+}
+
 absl::Status PairLoss(CpuDevice& cpu, const PairLossRule& rule, In prediction,
                       In target, Tensor& stats, Tensor& dprediction) {
   const std::int64_t n = prediction.numel();
@@ -101,6 +204,9 @@ template <>
 void BindFamily(CpuDevice& cpu, LossKernels& ops) {
   BindF32<SoftmaxCrossEntropy>(cpu, ops.SoftmaxCrossEntropy);
   BindF32<WeightedCrossEntropy>(cpu, ops.WeightedCrossEntropy);
+  BindF32<PieceLargest>(cpu, ops.PieceLargest);
+  BindF32<PieceSums>(cpu, ops.PieceSums);
+  BindF32<PieceCrossEntropy>(cpu, ops.PieceCrossEntropy);
   BindF32<PairLoss>(cpu, ops.PairLoss);
   ops.CombineLosses.Bind<CombineLosses>(&cpu);
 }

@@ -109,6 +109,28 @@ inline double WeightedCrossEntropyRow(Index classes, const float* logits,
   return loss;
 }
 
+inline double ExpSumOf(Index n, const float* x, float offset) {
+  return ExpSum(n, x, offset, /*d=*/nullptr);
+}
+
+inline double OffsetSum(Index n, const float* x, float offset, const float* w) {
+  const Vec from = Set(offset);
+  return SumInBlocks(n, [=](auto load, auto) {
+    const Vec above = Minus(load(x), from);
+    return w ? Times(load(w), above) : above;
+  });
+}
+
+inline void SoftmaxGradient(Index n, const float* x, float offset, float scale,
+                            float share, const float* w, float* d) {
+  ExpSum(n, x, offset, d);
+  const Vec by = Set(scale), minus = Set(-share);
+  ForEachVector(n, [=](auto load, auto store) {
+    const Vec scaled = Times(load(d), by);
+    store(d, w ? Fma(minus, load(w), scaled) : Plus(scaled, minus));
+  });
+}
+
 TROUPE_INLINE Vec Abs(Vec v) { return MaxOrSecond(v, Minus(Zero(), v)); }
 
 __attribute__((noinline)) double AbsoluteError(Index n, const float* prediction,
@@ -195,6 +217,10 @@ inline double PairLoss(const PairLossRule& rule, Index n,
 constexpr void SetLossLoops(Loops& loops) {
   loops.cross_entropy_row = CrossEntropyRow;
   loops.weighted_cross_entropy_row = WeightedCrossEntropyRow;
+  loops.largest_of = LargestOf;
+  loops.exp_sum = ExpSumOf;
+  loops.offset_sum = OffsetSum;
+  loops.softmax_gradient = SoftmaxGradient;
   loops.pair_loss = PairLoss;
 }
 

@@ -6,12 +6,13 @@
 namespace troupe::nn::reference {
 namespace {
 
-struct EmbeddingForward {
+struct PieceEmbeddingForward {
   template <typename T>
-  static absl::Status Run(In rows, In table_VD, Tensor& y) {
-    const std::int64_t V = table_VD.dim(0), D = table_VD.dim(1);
+  static absl::Status Run(In rows, std::int64_t first, std::int64_t V,
+                          In piece_PD, Tensor& y) {
+    const std::int64_t P = piece_PD.dim(0), D = piece_PD.dim(1);
     const std::int64_t* row = rows.data<std::int64_t>();
-    const T* table = table_VD.data<T>();
+    const T* piece = piece_PD.data<T>();
     T* out = y.data<T>();
     for (std::int64_t r = 0; r < rows.numel(); ++r) {
       if (row[r] < 0 || row[r] >= V) {
@@ -19,10 +20,46 @@ struct EmbeddingForward {
             absl::StrCat("Embedding: index ", r, " is ", row[r],
                          ", but the table has ", V, " rows"));
       }
+      const std::int64_t own = row[r] - first;
+      const bool is_here = own >= 0 && own < P;
       for (std::int64_t d = 0; d < D; ++d) {
-        out[r * D + d] = table[row[r] * D + d];
+        out[r * D + d] = is_here ? piece[own * D + d] : T{};
       }
     }
+    return absl::OkStatus();
+  }
+};
+
+// The whole table is the only piece.
+struct EmbeddingForward {
+  template <typename T>
+  static absl::Status Run(In rows, In table, Tensor& y) {
+    return PieceEmbeddingForward::Run<T>(rows, /*first=*/0, table.dim(0), table,
+                                         y);
+  }
+};
+
+struct PieceEmbeddingBackward {
+  template <typename T>
+  static absl::Status Run(In rows, std::int64_t first, In dy,
+                          std::int64_t padding_row, bool accumulate,
+                          Tensor& dpiece_PD) {
+    const std::int64_t V = dpiece_PD.dim(0), D = dpiece_PD.dim(1);
+    const std::int64_t* row = rows.data<std::int64_t>();
+    const T* from = dy.data<T>();
+    T* to = dpiece_PD.data<T>();
+    std::vector<double> sums(V * D, 0.0);
+    for (std::int64_t i = 0; i < V * D && accumulate; ++i) {
+      sums[i] = Load(to[i]);
+    }
+    for (std::int64_t r = 0; r < rows.numel(); ++r) {
+      const std::int64_t own = row[r] - first;
+      if (row[r] == padding_row || own < 0 || own >= V) continue;
+      for (std::int64_t d = 0; d < D; ++d) {
+        sums[own * D + d] += Load(from[r * D + d]);
+      }
+    }
+    for (std::int64_t i = 0; i < V * D; ++i) to[i] = Store<T>(sums[i]);
     return absl::OkStatus();
   }
 };
@@ -30,23 +67,9 @@ struct EmbeddingForward {
 struct EmbeddingBackward {
   template <typename T>
   static absl::Status Run(In rows, In dy, std::int64_t padding_row,
-                          bool accumulate, Tensor& dtable_VD) {
-    const std::int64_t V = dtable_VD.dim(0), D = dtable_VD.dim(1);
-    const std::int64_t* row = rows.data<std::int64_t>();
-    const T* from = dy.data<T>();
-    T* to = dtable_VD.data<T>();
-    std::vector<double> sums(V * D, 0.0);
-    for (std::int64_t i = 0; i < V * D && accumulate; ++i) {
-      sums[i] = Load(to[i]);
-    }
-    for (std::int64_t r = 0; r < rows.numel(); ++r) {
-      if (row[r] == padding_row) continue;
-      for (std::int64_t d = 0; d < D; ++d) {
-        sums[row[r] * D + d] += Load(from[r * D + d]);
-      }
-    }
-    for (std::int64_t i = 0; i < V * D; ++i) to[i] = Store<T>(sums[i]);
-    return absl::OkStatus();
+                          bool accumulate, Tensor& dtable) {
+    return PieceEmbeddingBackward::Run<T>(rows, /*first=*/0, dy, padding_row,
+                                          accumulate, dtable);
   }
 };
 
@@ -90,6 +113,8 @@ template <>
 void BindFamily(EmbeddingKernels& ops) {
   BindFloating<EmbeddingForward>(ops.EmbeddingForward);
   BindFloating<EmbeddingBackward>(ops.EmbeddingBackward);
+  BindFloating<PieceEmbeddingForward>(ops.PieceEmbeddingForward);
+  BindFloating<PieceEmbeddingBackward>(ops.PieceEmbeddingBackward);
   BindFloating<AddPositions>(ops.AddPositions);
   BindFloating<AddPositionsBackward>(ops.AddPositionsBackward);
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "nn/kernels/piece_rule.h"
 #include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn::reference {
@@ -148,6 +149,98 @@ struct WeightedCrossEntropy {
   }
 };
 
+struct PieceLargest {
+  template <typename T>
+  static absl::Status Run(In logits_NP, const ClassPiece& piece,
+                          Tensor& largest_N) {
+    for (std::int64_t n = 0; n < logits_NP.dim(0); ++n) {
+      const T* row = logits_NP.data<T>() + n * logits_NP.dim(1);
+      largest_N.data<double>()[n] =
+          piece.count > 0 ? Load(row[ArgMax(row, piece.count)]) : -INFINITY;
+    }
+    return absl::OkStatus();
+  }
+};
+
+struct PieceSums {
+  template <typename T>
+  static absl::Status Run(In logits_NP, In targets_N, FixedIn class_weights_C,
+                          const CrossEntropyRule& rule, const ClassPiece& piece,
+                          FixedIn largest_N, Tensor& sums_N4) {
+    TROUPE_RETURN_IF_ERROR(
+        CheckTargets(targets_N, piece.classes, rule.ignore_index));
+    const std::vector<double> weights = AsF64(class_weights_C);
+    double* const all = sums_N4.data<double>();
+    std::fill_n(all, sums_N4.numel(), 0.0);
+    for (std::int64_t n = 0; n < logits_NP.dim(0); ++n) {
+      const std::int64_t target = targets_N.data<std::int64_t>()[n];
+      if (target == rule.ignore_index) continue;
+      const T* row = logits_NP.data<T>() + n * logits_NP.dim(1);
+      const double m = largest_N.tensor.data<double>()[n];
+      double* const sums = all + n * kNumPieceSums;
+      bool is_not_first = false;
+      for (std::int64_t i = 0; i < piece.count; ++i) {
+        const std::int64_t c = piece.first + i;
+        const double above = Load(row[i]) - m;
+        sums[kExpSum] += std::exp(above);
+        if (rule.label_smoothing != 0) {
+          sums[kWeightedSum] += (weights.empty() ? 1 : weights[c]) * above;
+        }
+        if (c == target) sums[kTargetLogit] = above;
+        is_not_first |= c < target && above == 0;
+        is_not_first |= c == target && above != 0;
+      }
+      sums[kNotFirst] = is_not_first;
+    }
+    return absl::OkStatus();
+  }
+};
+
+struct PieceCrossEntropy {
+  template <typename T>
+  static absl::Status Run(In logits_NP, In targets_N, FixedIn class_weights_C,
+                          const CrossEntropyRule& rule, const ClassPiece& piece,
+                          FixedIn largest_N, FixedIn sums_N4, Tensor& stats,
+                          Tensor& dlogits_NP) {
+    TROUPE_RETURN_IF_ERROR(
+        CheckTargets(targets_N, piece.classes, rule.ignore_index));
+    const std::int64_t P = logits_NP.dim(1);
+    const std::vector<double> weights = AsF64(class_weights_C);
+    const auto weight = [&](std::int64_t c) {
+      return weights.empty() ? 1.0 : weights[c];
+    };
+    const PieceRule by(rule, piece, weight);
+    double* const counts = stats.data<double>();
+    std::fill_n(counts, 3, 0.0);
+    T* const d = dlogits_NP.defined() ? dlogits_NP.data<T>() : nullptr;
+    for (std::int64_t n = 0; n < logits_NP.dim(0); ++n) {
+      const std::int64_t target = targets_N.data<std::int64_t>()[n];
+      const bool counts_row = target != rule.ignore_index;
+      const double* const sums =
+          sums_N4.tensor.data<double>() + n * kNumPieceSums;
+      const double own =
+          counts_row ? (1 - rule.label_smoothing) * weight(target) : 0;
+      if (counts_row) {
+        counts[0] += by.Loss(own, sums);
+        counts[1] += weight(target);
+        counts[2] += sums[kNotFirst] == 0 ? weight(target) : 0;
+      }
+      const double m = largest_N.tensor.data<double>()[n];
+      for (std::int64_t i = 0; d && i < P; ++i) {
+        const std::int64_t c = piece.first + i;
+        double value = 0;
+        if (counts_row && i < piece.count) {
+          value = std::exp(Load(logits_NP.data<T>()[n * P + i]) - m) *
+                      by.Scale(own, sums) -
+                  by.share * weight(c) - (c == target ? own : 0);
+        }
+        d[n * P + i] = Store<T>(value);
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
 // The loss of a pair of elements, and its derivative by the prediction.
 struct LossOfPair {
   double value, derivative;
@@ -221,6 +314,9 @@ template <>
 void BindFamily(LossKernels& ops) {
   BindFloating<SoftmaxCrossEntropy>(ops.SoftmaxCrossEntropy);
   BindFloating<WeightedCrossEntropy>(ops.WeightedCrossEntropy);
+  BindFloating<PieceLargest>(ops.PieceLargest);
+  BindFloating<PieceSums>(ops.PieceSums);
+  BindFloating<PieceCrossEntropy>(ops.PieceCrossEntropy);
   BindFloating<PairLoss>(ops.PairLoss);
   ops.CombineLosses.BindFunction(CombineLosses, nullptr);
 }

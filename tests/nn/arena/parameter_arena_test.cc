@@ -1,6 +1,7 @@
 #include "nn/arena/parameter_arena.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -363,6 +364,32 @@ TEST(ParameterArena, APieceHasTheValuesOfTheWhole) {
       }
     }
   }
+}
+
+// 7 rows in pieces of 3: the last has two rows of padding, which are 0 whatever
+// the memory had.
+TEST(ParameterArena, PaddingOfAPieceIsZero) {
+  Parameter all = Make("a", {7, 5});
+  all.init = Initializer::Normal(0, 1);
+  const std::vector<double> whole = InitialValues(all);
+  CachingAllocator allocator;
+  const void* dirty = nullptr;
+  {
+    const Tensor used = Tensor::Empty({16}, DType::kF32, allocator);
+    std::fill_n(used.data<float>(), 16, std::nanf(""));
+    dirty = used.raw();
+  }
+  Parameter piece = Make("a", {7, 5});
+  piece.init = all.init;
+  piece.sharding = RowsOfVocabulary();
+  ASSERT_TRUE(LocaliseParameter(piece, {{"tp", 2, 3}}).ok());
+  ASSERT_EQ(piece.shape, (Shape{3, 5}));
+  const auto arena = *ParameterArena::Create({{&piece}}, {}, allocator);
+  ASSERT_EQ(piece.value.raw(), dirty) << "the memory is another's";
+  ASSERT_TRUE(arena->Initialize(/*seed=*/3).ok());
+  std::vector<double> want(whole.begin() + 2 * 3 * 5, whole.end());
+  want.resize(3 * 5, 0.0);
+  EXPECT_EQ(ValuesOf(piece.value), want);
 }
 
 TEST(ParameterArena, ARankMayOwnNothing) {

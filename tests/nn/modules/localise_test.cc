@@ -12,6 +12,7 @@
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/models/gpt2.h"
 #include "nn/modules/attention.h"
+#include "nn/modules/embedding.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/norm.h"
 #include "nn/modules/sequential.h"
@@ -47,7 +48,7 @@ std::string Pieces(Module& model) {
   return text;
 }
 
-TEST(Localise, CutsHeadsAndTheMlpOfGpt2) {
+TEST(Localise, CutsHeadsTheMlpAndTheVocabularyOfGpt2) {
   const auto model = SmallGpt();
   const Device device;
   ShapeRecord whole, part;
@@ -56,6 +57,7 @@ TEST(Localise, CutsHeadsAndTheMlpOfGpt2) {
   EXPECT_TRUE(whole.axes.empty());
   ASSERT_TRUE(LocaliseModel(*model, Tp(1, 2)).ok());
   EXPECT_EQ(Pieces(*model),
+            "wte.weight [6, 16] of [11, 16]\n"
             "h.0.attn.c_attn.weight [24, 16] of [48, 16]\n"
             "h.0.attn.c_attn.bias [24] of [48]\n"
             "h.0.attn.c_proj.weight [16, 8] of [16, 16]\n"
@@ -77,6 +79,53 @@ TEST(Localise, OneRankAlongTheAxisChangesNothing) {
   EXPECT_EQ(Pieces(*model), "");
 }
 
+std::string RangesText(const Parameter& parameter,
+                       absl::Span<const AxisPlace> places) {
+  std::string text;
+  for (const ShardRange& r : RangesOf(parameter, places)) {
+    absl::StrAppend(&text, r.global, ":", r.local, ":", r.count, " ");
+  }
+  return text;
+}
+
+// 7 rows of 3 among 4 ranks: pieces of 2 rows, of which the last has one.
+TEST(Localise, PiecesOfAVocabularyArePadded) {
+  Embedding tokens(/*rows=*/7, /*width=*/3);
+  tokens.set_parallel(true);
+  ASSERT_TRUE(LocaliseModel(tokens, Tp(3, 4)).ok());
+  EXPECT_EQ(tokens.weight().shape, (Shape{2, 3}));
+  EXPECT_EQ(tokens.weight().global_shape, (Shape{7, 3}));
+  EXPECT_EQ(RangesText(tokens.weight(), Tp(3, 4)), "18:0:3 ");
+  EXPECT_EQ(RangesText(tokens.weight(), Tp(1, 4)), "6:0:6 ");
+  // 5 rows: the last rank has none.
+  Embedding few(/*rows=*/5, /*width=*/1);
+  few.set_parallel(true);
+  ASSERT_TRUE(LocaliseModel(few, Tp(3, 4)).ok());
+  EXPECT_EQ(RangesText(few.weight(), Tp(2, 4)), "4:0:1 ");
+  EXPECT_EQ(RangesText(few.weight(), Tp(3, 4)), "");
+}
+
+// Only a head that is the last layer can leave its logits split.
+TEST(Localise, LogitsStaySplitBehindAHead) {
+  const auto model = SmallGpt();
+  EXPECT_FALSE(KeepLogitsSplit(*model).has_value());
+  ASSERT_TRUE(LocaliseModel(*model, Tp(1, 2)).ok());
+  const auto split = KeepLogitsSplit(*model);
+  ASSERT_TRUE(split.has_value());
+  EXPECT_EQ(split->axis, "tp");
+  EXPECT_EQ(split->classes, 11);
+  ShapeRecord record;
+  EXPECT_EQ(ShapeOnlyForward(*model, {2, 6}, DType::kI64, Device(), record)
+                .value()
+                .shape(),
+            (Shape{2, 6, 6}));
+  Sequential other;
+  other.Append<Linear>(4, 8).set_parallel(Linear::kVocabulary);
+  other.Append<LayerNorm>(8);
+  ASSERT_TRUE(LocaliseModel(other, Tp(1, 2)).ok());
+  EXPECT_FALSE(KeepLogitsSplit(other).has_value());
+}
+
 TEST(Localise, LayersThatDeclareNothingStayWhole) {
   Sequential model;
   model.Append<Linear>(5, 7);
@@ -89,17 +138,10 @@ TEST(Localise, RangesAreThoseOfSections) {
   Linear layer(/*in_features=*/3, /*out_features=*/8);
   layer.set_parallel(Linear::kColumn, {4, 2, 2});
   ASSERT_TRUE(layer.Localise(Tp(1, 2)).ok());
-  std::string text;
-  for (const ShardRange& r : RangesOf(layer.weight())) {
-    absl::StrAppend(&text, r.global, ":", r.local, ":", r.count, " ");
-  }
-  EXPECT_EQ(text, "6:0:6 15:6:3 21:9:3 ");
+  EXPECT_EQ(RangesText(layer.weight(), Tp(1, 2)), "6:0:6 15:6:3 21:9:3 ");
+  EXPECT_EQ(RangesOf(layer.weight()).size(), 3u);
   // Another rank's ranges, of this rank's piece.
-  text.clear();
-  for (const ShardRange& r : RangesOf(layer.bias(), Tp(0, 2))) {
-    absl::StrAppend(&text, r.global, ":", r.local, ":", r.count, " ");
-  }
-  EXPECT_EQ(text, "0:0:2 4:2:1 6:3:1 ");
+  EXPECT_EQ(RangesText(layer.bias(), Tp(0, 2)), "0:0:2 4:2:1 6:3:1 ");
   EXPECT_EQ(RangesOf(layer.weight(), {})[0].count, 24);
 }
 
@@ -146,8 +188,8 @@ TEST(Localise, AModelIsCutOnceAndBeforeItHasMemory) {
   ASSERT_TRUE(LocaliseModel(model, Tp(0, 2)).ok());
   EXPECT_EQ(LocaliseModel(model, Tp(0, 2)),
             absl::FailedPreconditionError(
-                "layer fc: parameter fc.weight is a piece already; call "
-                "LocaliseModel() once"));
+                "parameter fc.weight is a piece already; call LocaliseModel() "
+                "once"));
   Sequential bound;
   bound.AppendNamed<Linear>("fc", 4, 8).set_parallel(Linear::kRow);
   const auto kernels = CreateReferenceKernels();
@@ -159,7 +201,22 @@ TEST(Localise, AModelIsCutOnceAndBeforeItHasMemory) {
                 "LocaliseModel() before an arena binds it"));
 }
 
-TEST(Localise, ATiedParameterStaysWhole) {
+// All modules that share a parameter cut it alike, in any order.
+TEST(Localise, ATiedParameterIsCutWithItsModules) {
+  for (const bool tied_first : {false, true}) {
+    Sequential model;
+    Linear& a = model.AppendNamed<Linear>("a", 4, 7);
+    Linear& b = model.AppendNamed<Linear>("b", 4, 7);
+    a.set_parallel(Linear::kVocabulary);
+    b.set_parallel(Linear::kVocabulary);
+    (tied_first ? a : b).TieParameter("weight", tied_first ? b : a, "weight");
+    ASSERT_EQ(LocaliseModel(model, Tp(1, 2)), absl::OkStatus());
+    EXPECT_EQ(a.weight().shape, (Shape{4, 4}));
+    EXPECT_EQ(b.weight().shape, (Shape{4, 4}));
+  }
+}
+
+TEST(Localise, RefusesATieThatOneModuleAloneCuts) {
   Sequential model;
   Linear& first = model.AppendNamed<Linear>("first", 4, 4);
   Linear& second = model.AppendNamed<Linear>("second", 4, 4);
@@ -168,19 +225,19 @@ TEST(Localise, ATiedParameterStaysWhole) {
   EXPECT_EQ(LocaliseModel(model, Tp(0, 2)),
             absl::InvalidArgumentError(
                 "layer second: parameter weight is tied to first.weight and "
-                "cannot be cut along tp; leave its layer whole, or do not tie "
-                "it"));
+                "cannot be cut along tp otherwise; cut both alike, leave them "
+                "whole, or do not tie them"));
   // And one that another layer has, too.
   Sequential other;
   Linear& cut = other.AppendNamed<Linear>("first", 4, 4);
   other.AppendNamed<Linear>("second", 4, 4)
       .TieParameter("weight", cut, "weight");
   cut.set_parallel(Linear::kRow);
-  EXPECT_EQ(
-      LocaliseModel(other, Tp(0, 2)),
-      absl::InvalidArgumentError(
-          "parameter first.weight is also second.weight and cannot be cut "
-          "along tp; leave its layer whole, or do not tie it"));
+  EXPECT_EQ(LocaliseModel(other, Tp(0, 2)),
+            absl::InvalidArgumentError(
+                "parameter first.weight is also second.weight and cannot be "
+                "cut along tp by one of them alone; cut both alike, leave them "
+                "whole, or do not tie them"));
 }
 
 TEST(Localise, APartWithoutPeersFails) {

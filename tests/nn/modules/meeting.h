@@ -6,12 +6,14 @@
 //   RankOfMeeting rank(&meeting, 0);
 //   Run(rank);                    // calls rank.AllReduce(), as the peer does
 //
-// Sums are in the order of ranks, in f64, rounded once.
+// Sums are in the order of ranks, in f64, rounded once. Of reductions there are
+// sums and maxima.
 
 #ifndef TESTS_NN_MODULES_MEETING_H_
 #define TESTS_NN_MODULES_MEETING_H_
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <vector>
@@ -26,16 +28,19 @@ class Meeting {
  public:
   explicit Meeting(int ranks) : given_(ranks) {}
 
-  std::vector<double> Sum(int rank, const Tensor& range) {
+  std::vector<double> Reduce(int rank, ReduceOp op, const Tensor& range) {
     std::unique_lock<std::mutex> lock(mutex_);
     given_[rank] = ValuesOf(range);
     const int round = round_;
     if (++arrived_ == static_cast<int>(given_.size())) {
-      sum_.assign(given_[0].size(), 0.0);
+      sum_.assign(given_[0].size(), op == ReduceOp::kMax ? -INFINITY : 0.0);
       for (const auto& values : given_) {
         EXPECT_EQ(values.size(), sum_.size()) << "ranks reduce other tensors";
         if (values.size() != sum_.size()) continue;
-        for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += values[i];
+        for (std::size_t i = 0; i < sum_.size(); ++i) {
+          sum_[i] = op == ReduceOp::kMax ? std::max(sum_[i], values[i])
+                                         : sum_[i] + values[i];
+        }
       }
       arrived_ = 0;
       ++round_;
@@ -61,8 +66,8 @@ class RankOfMeeting : public Collectives {
   int rank() const override { return rank_; }
   int size() const override { return meeting_->size(); }
   absl::Status AllReduce(ReduceOp op, const Tensor& range) override {
-    EXPECT_EQ(op, ReduceOp::kSum);
-    const std::vector<double> sum = meeting_->Sum(rank_, range);
+    EXPECT_TRUE(op == ReduceOp::kSum || op == ReduceOp::kMax);
+    const std::vector<double> sum = meeting_->Reduce(rank_, op, range);
     if (range.dtype() == DType::kF64) {
       std::copy(sum.begin(), sum.end(), range.data<double>());
       return absl::OkStatus();

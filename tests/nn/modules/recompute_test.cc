@@ -22,9 +22,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // x + up(dropout(relu(down(x)))).
-class Residual : public Module {
+class Recomputed : public Module {
  public:
-  Residual() : down_(Add<Linear>("down", 4, 8)), up_(Add<Linear>("up", 8, 4)) {}
+  Recomputed()
+      : down_(Add<Linear>("down", 4, 8)), up_(Add<Linear>("up", 8, 4)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
     ++runs;
     Tensor y = relu_(ctx, down_(ctx, x));
@@ -45,7 +46,7 @@ class RecomputeTest : public TapeTest {
     auto model = std::make_unique<Sequential>();
     model->Append<Linear>(3, 4);
     Sequential& layer = model->Append<Sequential>();
-    for (int i = 0; i < 3; ++i) blocks_.push_back(&layer.Append<Residual>());
+    for (int i = 0; i < 3; ++i) blocks_.push_back(&layer.Append<Recomputed>());
     model->Append<Linear>(4, 2);
     Own(std::move(model));
   }
@@ -55,7 +56,8 @@ class RecomputeTest : public TapeTest {
   }
   std::vector<bool> Chosen() const {
     std::vector<bool> chosen;
-    for (const Residual* block : blocks_) chosen.push_back(block->recomputes());
+    for (const Recomputed* block : blocks_)
+      chosen.push_back(block->recomputes());
     return chosen;
   }
   double Kept() {
@@ -81,7 +83,7 @@ class RecomputeTest : public TapeTest {
   }
 
   static inline const TensorSpec kInput = {{5, 3}, DType::kF32};
-  std::vector<Residual*> blocks_;
+  std::vector<Recomputed*> blocks_;
 };
 
 TEST_F(RecomputeTest, FindsTheBlocks) {

@@ -124,6 +124,15 @@ extern const Tensor prediction, target;
 extern Tensor stats, dprediction;
 }  // namespace loss_h
 
+namespace piece_rule_h {
+extern const CrossEntropyRule rule;
+extern const ClassPiece piece;
+double weight(std::int64_t c);
+extern double loss;
+extern const double own;
+extern const double* const sums_of_row;
+}  // namespace piece_rule_h
+
 namespace loss_scale_h {
 extern Allocator& memory;
 extern const LossScaleRule rule;

@@ -67,7 +67,7 @@ extern const Tensor numbers;
 }
 
 namespace linear_h {
-extern Linear &c_fc, &c_proj;
+extern Linear &c_fc, &c_proj, &lm_head;
 }
 
 namespace dropout_h {

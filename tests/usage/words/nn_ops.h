@@ -15,6 +15,7 @@
 #include "nn/ops/add.h"
 #include "nn/ops/batch_norm.h"
 #include "nn/ops/linear.h"
+#include "nn/ops/loss.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::ops::usage {
@@ -158,7 +159,13 @@ extern const Tensor w, b, v, branch, images;
 
 namespace loss_h {
 extern const Tensor loss, logits, early_logits, labels;
-}
+extern const LossFn whole;
+extern decltype(SplitLoss::split) split;
+struct Spec {
+  LossFn loss;
+};
+extern Spec spec;
+}  // namespace loss_h
 
 namespace pad_h {
 extern const Tensor signals;

@@ -69,7 +69,9 @@ extern actors::JobSpec spec;
 
 namespace parallelism_md {
 using namespace nn;
-}
+extern Embedding& tokens;
+extern Linear& head;
+}  // namespace parallelism_md
 
 namespace schedules_md {
 using namespace pipeline;
