@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "nn/kernels/device_queues.h"
-#include "pipeline/partition.h"
 
 namespace troupe::actors {
 
@@ -64,12 +63,10 @@ Chunk::Chunk(const Setup& setup)
 Chunk::~Chunk() = default;
 
 absl::Status Chunk::Init(Listener* listener) {
-  TROUPE_ASSIGN_OR_RETURN(
-      module_,
-      pipeline::BuildStage(setup_.spec->model, setup_.plan->cuts, setup_.stage,
-                           pipeline::PlacesOf(setup_.plan->mesh, setup_.rank)));
-  ChunkParameters::Setup parameters;
   const JobSpec& spec = *setup_.spec;
+  TROUPE_ASSIGN_OR_RETURN(
+      module_, BuildChunk(spec, *setup_.plan, setup_.stage, setup_.rank));
+  ChunkParameters::Setup parameters;
   parameters.plan = setup_.plan;
   parameters.stage = setup_.stage;
   parameters.rank = setup_.rank;
@@ -176,7 +173,7 @@ absl::Status Chunk::AddSkips(nn::Context& ctx, nn::TensorList& outputs) const {
 nn::Tensor Chunk::Loss(nn::Context& ctx, int m, nn::Tensor output) {
   const absl::StatusOr<nn::Tensor> target = batches_.Targets(m);
   if (!target.ok()) return ctx.Fail(target.status());
-  return LossOf(ctx, *setup_.spec, std::move(output), *target);
+  return LossOf(ctx, *setup_.spec, *module_, std::move(output), *target);
 }
 
 absl::Status Chunk::InStep(int m, const absl::Status& status) const {

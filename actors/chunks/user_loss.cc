@@ -1,11 +1,15 @@
 #include "actors/chunks/user_loss.h"
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "nn/modules/localise.h"
 #include "nn/ops/loss.h"
+#include "pipeline/partition.h"
 
 namespace troupe::actors {
 namespace {
@@ -27,6 +31,16 @@ nn::Tensor LossBy(nn::Context& ctx, const char* what, Call call) {
       ", not the statistics of a loss; return those of nn/ops/loss.h")));
 }
 
+// Makes the last stage of a model leave its logits split, if the loss takes
+// them so, and returns how they are split; none: they are whole.
+std::optional<nn::ops::SplitLogits> SplitOutput(const JobSpec& spec,
+                                                nn::Module& last) {
+  if (spec.training_step || nn::ops::FindSplitLoss(spec.loss) == nullptr) {
+    return std::nullopt;
+  }
+  return nn::KeepLogitsSplit(last);
+}
+
 }  // namespace
 
 bool HasOwnStep(const JobSpec& spec, StepKind kind) {
@@ -34,10 +48,26 @@ bool HasOwnStep(const JobSpec& spec, StepKind kind) {
          (kind == StepKind::kTrain || !spec.loss);
 }
 
-nn::Tensor LossOf(nn::Context& ctx, const JobSpec& spec, nn::Tensor output,
-                  const nn::Tensor& target) {
-  return LossBy(ctx, "the loss function",
-                [&] { return spec.loss(ctx, std::move(output), target); });
+absl::StatusOr<std::unique_ptr<nn::Module>> BuildChunk(
+    const JobSpec& spec, const pipeline::Plan& plan, int stage, int rank) {
+  TROUPE_ASSIGN_OR_RETURN(
+      std::unique_ptr<nn::Module> module,
+      pipeline::BuildStage(spec.model, plan.cuts, stage,
+                           pipeline::PlacesOf(plan.mesh, rank)));
+  if (stage + 1 == static_cast<int>(plan.stages.size())) {
+    SplitOutput(spec, *module);
+  }
+  return module;
+}
+
+nn::Tensor LossOf(nn::Context& ctx, const JobSpec& spec, nn::Module& last,
+                  nn::Tensor output, const nn::Tensor& target) {
+  return LossBy(ctx, "the loss function", [&] {
+    const auto split = SplitOutput(spec, last);
+    if (!split) return spec.loss(ctx, std::move(output), target);
+    const nn::ops::SplitLoss& loss = *nn::ops::FindSplitLoss(spec.loss);
+    return loss.split(ctx, std::move(output), target, *split);
+  });
 }
 
 nn::Tensor LossByStep(nn::Context& ctx, const JobSpec& spec, nn::Module& model,

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/chunks/user_loss.h"
 #include "actors/spec/optimizer_states.h"
 #include "base/check.h"
 #include "base/format_bytes.h"
 #include "nn/modules/recompute.h"
-#include "pipeline/partition.h"
 #include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
@@ -86,10 +86,8 @@ class Estimate {
   absl::Status AddActivations(int number, double under_way,
                               ExpectedMemory& memory) {
     const pipeline::StagePlan& stage = plan_.stages[number];
-    TROUPE_ASSIGN_OR_RETURN(
-        const std::unique_ptr<nn::Module> module,
-        pipeline::BuildStage(spec_.model, plan_.cuts, number,
-                             pipeline::PlacesOf(plan_.mesh, /*rank=*/0)));
+    TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> module,
+                            BuildChunk(spec_, plan_, number, /*rank=*/0));
     for (const nn::Buffer* buffer : module->Buffers()) {
       memory.parameters += BytesOf(buffer->shape.numel(), buffer->dtype);
     }

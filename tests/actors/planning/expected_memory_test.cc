@@ -7,6 +7,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/recompute.h"
 #include "nn/modules/sequential.h"
+#include "nn/ops/loss.h"
 #include "nn/optim/adam.h"
 #include "tests/actors/test_job.h"
 
@@ -94,6 +95,26 @@ TEST(ExpectedMemory, FrozenParametersHaveNoMore) {
   const ExpectedMemory memory = Of(spec);
   EXPECT_EQ(memory.parameters, 4 * kLayerBytes);
   EXPECT_EQ(memory.gradients, 4 * kLayerBytes - 8 * 8 * 4);
+}
+
+// Ranks along tp have 4 of 7 rows of a head, with a row of padding in the last
+// piece. Cross entropy takes their logits; another loss, all of them.
+TEST(ExpectedMemory, OfAPieceOfTheVocabulary) {
+  JobSpec spec = Layers();
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Linear>(8, 7).set_parallel(nn::Linear::kVocabulary);
+    return model;
+  };
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2);
+  const ExpectedMemory split = Of(spec);
+  EXPECT_EQ(split.parameters, 4 * (8 + 1) * 4);
+  EXPECT_EQ(split.gradients, 4 * (8 + 1) * 4);
+  spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t) {
+    return nn::ops::MeanSquaredError(ctx, y, t);
+  };
+  // For each of 32 samples, the gathered logits.
+  EXPECT_EQ(Of(spec).activations - split.activations, 32 * 7 * 4);
 }
 
 // The estimate is an upper bound, and a close one if activations dominate.

@@ -89,7 +89,8 @@ JobSpec SmallJob(const SmallJobOptions& options) {
       second.set_parallel(nn::Linear::kRow);
     }
     model->Append<nn::ReLU>();
-    model->Append<SmallLinear>(width, kOut, linear, exact);
+    auto& last = model->Append<SmallLinear>(width, kOut, linear, exact);
+    if (cut) last.set_parallel(nn::Linear::kVocabulary);
     return model;
   };
   spec.loss = CountedLoss;

@@ -33,8 +33,9 @@ struct SmallJobOptions {
   // The width of the hidden layers: with 48 floats, gradients make several
   // chunks.
   std::int64_t width = 6;
-  // Whether ranks along tp have pieces of the first layer, cut by columns, and
-  // of the second, cut by rows.
+  // Whether ranks along tp have pieces of the first layer, cut by columns, of
+  // the second, cut by rows, and of the two outputs of the last, which are
+  // gathered: of four ranks, two have padding alone.
   bool pieces = false;
 };
 

@@ -13,6 +13,7 @@
 #include "base/field_error.h"
 #include "gtest/gtest.h"
 #include "nn/models/gpt2.h"
+#include "nn/ops/loss.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
@@ -193,6 +194,14 @@ void ExpectNear(const Reports& got, const Reports& want) {
     const StepReport &g = got.steps[i], &w = want.steps[i];
     EXPECT_NEAR(g.loss, w.loss, 1e-5 * w.loss) << "step " << i;
     EXPECT_NEAR(g.grad_norm, w.grad_norm, 1e-5 * w.grad_norm) << "step " << i;
+    EXPECT_EQ(g.accuracy, w.accuracy) << "step " << i;
+  }
+  ASSERT_EQ(got.evaluations.size(), want.evaluations.size());
+  for (std::size_t i = 0; i < want.evaluations.size(); ++i) {
+    const auto &g = got.evaluations[i], &w = want.evaluations[i];
+    EXPECT_NEAR(g.loss, w.loss, 1e-5 * w.loss) << "evaluation " << i;
+    EXPECT_EQ(g.accuracy, w.accuracy) << "evaluation " << i;
+    EXPECT_EQ(g.count, w.count) << "evaluation " << i;
   }
 }
 
@@ -210,6 +219,77 @@ TEST(TensorParallelTest, AGptHasTheLossesAndNormsOfOneRank) {
           const SimulatedRun run = Simulate(spec, seed);
           ASSERT_EQ(run.check, absl::OkStatus());
           ExpectNear(run.reports, one.reports);
+        }
+      }
+    }
+  }
+}
+
+// --- The vocabulary: 7 tokens, in pieces of 4 and 3, or of 2, 2, 2 and 1. ---
+
+nn::ops::LossFn CrossEntropy(double smoothing, std::int64_t ignored,
+                             std::vector<double> weights) {
+  nn::ops::CrossEntropyOptions options;
+  options.label_smoothing = smoothing;
+  options.ignore_index = ignored;
+  options.class_weights = std::move(weights);
+  return nn::ops::CrossEntropyLoss(options);
+}
+
+// Returns a loss that gets whole logits, since it declares nothing.
+nn::ops::LossFn OfWholeLogits(nn::ops::LossFn loss) {
+  return [loss = std::move(loss)](nn::Context& ctx, nn::Tensor logits,
+                                  const nn::Tensor& target) {
+    EXPECT_TRUE(!ctx.ok() || logits.dim(2) == 7) << logits.ToString();
+    return loss(ctx, std::move(logits), target);
+  };
+}
+
+TEST(TensorParallelTest, LossesOfSplitLogitsAreThoseOfOneRank) {
+  const std::vector<double> weights = {1, 2, 0.5, 1, 1, 3, 0.25};
+  const nn::ops::LossFn all = CrossEntropy(0.2, 3, weights);
+  for (const nn::ops::LossFn& loss :
+       {CrossEntropy(0.1, -100, {}), CrossEntropy(0, 5, {}),
+        CrossEntropy(0, -100, weights), all, OfWholeLogits(all)}) {
+    const auto job = [&](const Layout& layout) {
+      JobSpec spec = GptJob(layout, SgdThatClips());
+      spec.loss = loss;
+      spec.test = spec.train;
+      spec.eval_every = 2;
+      return spec;
+    };
+    const SimulatedRun one = Simulate(job({1, 1, 1}), std::uint64_t{0});
+    ASSERT_EQ(one.check, absl::OkStatus());
+    for (const Layout& layout :
+         {Layout{2, 1, 1}, Layout{4, 1, 1}, Layout{2, 2, 2}}) {
+      SCOPED_TRACE(layout.ToString());
+      const SimulatedRun run = Simulate(job(layout), std::uint64_t{4});
+      ASSERT_EQ(run.check, absl::OkStatus());
+      ExpectNear(run.reports, one.reports);
+    }
+  }
+}
+
+// Before training moves it, a table has the initial values of one rank, and
+// files have no padding.
+TEST(TensorParallelTest, FilesHaveTheInitialTablesOfOneRank) {
+  const MakeOptimizerFn stays = nn::SgdOptions{/*lr=*/0};
+  for (const bool tie_head : {true, false}) {
+    for (const int pp : {1, 2}) {
+      const auto saved = [&](const Layout& layout) {
+        JobSpec spec = GptJob(layout, stays, tie_head);
+        spec.steps = 1;
+        return Saved(std::move(spec), absl::StrCat("table_", layout.tp), 0);
+      };
+      const std::string want = saved({1, 1, pp});
+      for (const int tp : {2, 4}) {
+        const std::string got = saved({tp, 1, pp});
+        for (int i = 1; i <= pp; ++i) {
+          const std::string file =
+              pp == 1 ? "/model.safetensors"
+                      : absl::StrCat("/model-0000", i, "-of-00002.safetensors");
+          EXPECT_EQ(FileBytes(got + file), FileBytes(want + file))
+              << tp << file << (tie_head ? ", tied" : "");
         }
       }
     }

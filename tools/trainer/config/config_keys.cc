@@ -198,7 +198,8 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "Stages of the pipeline that a replica is cut into, one rank each.", "2"},
     {"mesh.tp", kMeshTp, AtMost(kIntMax),
      "Ranks that each compute with a part of the layers (tensor parallelism): "
-     "of attention and MLPs in gpt and vit. Must divide heads and widths.",
+     "of attention and MLPs in gpt and vit, and the vocabulary of gpt. Must "
+     "divide heads and widths.",
      "2"},
     {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
      "Where stages begin: as many layers of the model as there are stages, "

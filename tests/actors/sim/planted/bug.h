@@ -32,6 +32,10 @@ enum class Bug {
   kCopiesCountForEachPiece,
   kFindingsOfOnePiece,
   kLossOfAllCopies,
+  // Pieces of the vocabulary: nn/ops/loss.cc.
+  kSmoothingByLocalClasses,
+  kLogitsCountForEachPiece,
+  kPaddingIsCounted,
   // Steps that overlap: actors/engine/dispatcher.cc.
   kForwardDoesNotWait,
   kTailTakesTheNextScalars,

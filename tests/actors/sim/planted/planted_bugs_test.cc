@@ -10,10 +10,13 @@
 #include "actors/hooks/gathered_reduction.h"
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
+#include "nn/models/gpt2.h"
 #include "nn/modules/batch_norm.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
+#include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
+#include "tests/actors/sim/deep_models.h"
 #include "tests/actors/sim/lost_work.h"
 #include "tests/actors/sim/planted/bug.h"
 #include "tests/actors/sim/planted/hunt.h"
@@ -111,6 +114,26 @@ JobSpec PiecesThatClip() {
   return spec;
 }
 
+// Returns a job of a GPT whose ranks along tp have pieces of the vocabulary, of
+// which the last is padded.
+JobSpec SplitVocabulary() {
+  JobSpec spec = SmallGpt().Job(pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2),
+                                /*micro_batches=*/2);
+  spec.model = [] {
+    nn::Gpt2Options options;
+    options.layers = 1;
+    options.heads = 2;
+    options.width = 8;
+    options.context = 4;
+    options.vocab_size = 7;
+    return *nn::MakeGpt2(options);
+  };
+  nn::ops::CrossEntropyOptions options;
+  options.label_smoothing = 0.1;
+  spec.loss = nn::ops::CrossEntropyLoss(options);
+  return spec;
+}
+
 // Returns a job of overlapping steps, with a bucket for each parameter, and
 // with momentum, so that steps differ.
 JobSpec Across() {
@@ -182,6 +205,9 @@ constexpr Case kCases[] = {
     TROUPE_CASE(CopiesCountForEachPiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(FindingsOfOnePiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(LossOfAllCopies, PiecesThatClip, "differ after"),
+    TROUPE_CASE(SmoothingByLocalClasses, SplitVocabulary, "differ after"),
+    TROUPE_CASE(LogitsCountForEachPiece, SplitVocabulary, "differ after"),
+    TROUPE_CASE(PaddingIsCounted, SplitVocabulary, "differ after"),
     TROUPE_CASE(ForwardDoesNotWait, Across, "differ after"),
     TROUPE_CASE(TailTakesTheNextScalars, AcrossWithSchedule, "differ after"),
     TROUPE_CASE(ReductionsCountedOverSteps, SkippingSteps,
