@@ -179,6 +179,7 @@ absl::Status BackwardPass::RunRows(Tape::Step& step) {
 
 absl::Status BackwardPass::RunWeights(Tape::Step& step, int begin) {
   const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
+  TROUPE_RETURN_IF_ERROR(NeedValues(step, first));
   absl::InlinedVector<WeightGrad, 2> grads(step.num_weights);
   absl::InlinedVector<bool*, 2> written(step.num_weights);  // null: a constant
   bool any = false, any_written = false, all_written = true, apart = false;
@@ -263,17 +264,29 @@ absl::Status BackwardPass::RunComputedWeights(Tape::Step& step) {
   return absl::OkStatus();
 }
 
-absl::Status BackwardPass::RunInputs(Tape::Step& step) {
-  if (!step.weights_are_leaves) {
-    TROUPE_RETURN_IF_ERROR(RunComputedWeights(step));
+absl::Status BackwardPass::NeedValues(const Tape::Step& step, int count) {
+  for (int i = 0; i < count; ++i) {
+    const std::int32_t id = step.inputs[i];
+    if (id < 0 || tape_.values_[id].parameter == nullptr) continue;
+    TROUPE_RETURN_IF_ERROR(sink_.ValueNeeded(*tape_.values_[id].parameter));
   }
-  if (AddsToInput(step)) return RunInputOnto(step);
+  return absl::OkStatus();
+}
+
+absl::Status BackwardPass::RunInputs(Tape::Step& step) {
   const int count = static_cast<int>(step.inputs.size()) - step.num_weights;
   absl::InlinedVector<Tensor, 4> dx(count);
   absl::InlinedVector<bool, 4> wanted(count);
   bool any = false;
   for (int i = 0; i < count; ++i) any |= wanted[i] = step.inputs[i] >= 0;
+  if (any || !step.weights_are_leaves) {
+    TROUPE_RETURN_IF_ERROR(NeedValues(step, count + step.num_weights));
+  }
+  if (!step.weights_are_leaves) {
+    TROUPE_RETURN_IF_ERROR(RunComputedWeights(step));
+  }
   if (!any) return absl::OkStatus();
+  if (AddsToInput(step)) return RunInputOnto(step);
   absl::Status status = step.node->BackwardInputs(
       kernels_, tape_.values_[step.output].grad, wanted, absl::MakeSpan(dx));
   if (!status.ok()) return InOp(*step.node, status);

@@ -24,6 +24,11 @@ class StashNode final : public Node {
   }
 };
 
+template <typename T>
+void AddOnce(T* one, std::vector<T*>& all) {
+  if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+}
+
 }  // namespace
 
 double ShapeRecord::flops() const {
@@ -110,10 +115,8 @@ Tensor Context::Use(Parameter& parameter) {
     return Use(*parameter.tied_to);
   }
   if (shape_only()) {
-    auto& seen = record_->parameters;
-    if (std::find(seen.begin(), seen.end(), &parameter) == seen.end()) {
-      seen.push_back(&parameter);
-    }
+    AddOnce(&parameter, record_->parameters);
+    record_->uses.push_back({&parameter, path()});
     return Tensor::Meta(parameter.shape, parameter.dtype, device_);
   }
   if (parameter.value.is_meta()) {
@@ -130,19 +133,14 @@ Tensor Context::Use(Parameter& parameter) {
     if (!status.ok()) return Fail(status);
   }
   if (uses_ != nullptr && parameter.requires_grad) {
-    if (std::find(uses_->begin(), uses_->end(), &parameter) == uses_->end()) {
-      uses_->push_back(&parameter);
-    }
+    AddOnce(&parameter, *uses_);
   }
   return tape_ ? tape_->Leaf(parameter) : parameter.value;
 }
 
 Tensor Context::Use(Buffer& buffer) {
   if (shape_only()) {
-    auto& seen = record_->buffers;
-    if (std::find(seen.begin(), seen.end(), &buffer) == seen.end()) {
-      seen.push_back(&buffer);
-    }
+    AddOnce(&buffer, record_->buffers);
     return Tensor::Meta(buffer.shape, buffer.dtype, device_);
   }
   if (buffer.value.is_meta()) return FailUnbound("buffer", buffer.name);

@@ -68,8 +68,14 @@ struct ShapeRecord {
     DType dtype = DType::kF32;
     double flops = 0;  // forward only; multiply and add count as two
   };
+  // Use of a parameter in a module.
+  struct Use {
+    Parameter* parameter = nullptr;
+    std::string module;  // path
+  };
   std::vector<Op> ops;
   std::vector<Parameter*> parameters;  // ordered by first use
+  std::vector<Use> uses;               // all of them, in their order
   std::vector<Buffer*> buffers;        // ordered by first use
   // Axes of the mesh for which layers requested collectives.
   std::vector<std::string> axes;

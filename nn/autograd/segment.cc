@@ -17,6 +17,9 @@ class BackwardPass::SegmentSink : public GradientSink {
   absl::Status GradientNeeded(Parameter& parameter) override {
     return outer_.sink_.GradientNeeded(parameter);
   }
+  absl::Status ValueNeeded(Parameter& parameter) override {
+    return outer_.sink_.ValueNeeded(parameter);
+  }
   void GradientComplete(Parameter& parameter) override {
     outer_.FinishSegmentUse(step_, NumberOf(parameter));
   }

@@ -108,6 +108,9 @@ class GradientSink {
   // Called before parameter.grad is written if it is undefined: gives it
   // memory, or returns an error.
   virtual absl::Status GradientNeeded(Parameter&) { return absl::OkStatus(); }
+  // Called before each piece that reads parameter.value, so more than once for
+  // some parameters: returns once it may be read. An error ends the backward.
+  virtual absl::Status ValueNeeded(Parameter&) { return absl::OkStatus(); }
   // Whether it takes a gradient, if one op computes all of it, by rows instead
   // of in memory for the whole. Then nothing reads parameter.value any more,
   // and TakeRows() may change it.
@@ -263,6 +266,8 @@ class BackwardPass {
   class SegmentSink;
 
   bool Enters(const Tape::Step& step) const;
+  // Tells the sink of the parameters among the first `count` inputs.
+  absl::Status NeedValues(const Tape::Step& step, int count);
   absl::Status NeedGradient(Parameter& parameter);
   absl::StatusOr<GradPlace> PlaceOf(const Tape::Value& value);
   // Computes the gradients of the weights from number `begin` on.

@@ -131,6 +131,22 @@ TEST(Context, AShapeOnlyForwardRecordsOpsParametersAndFlops) {
   EXPECT_EQ(record.parameters[3]->name, "3.bias");
 }
 
+TEST(Context, AShapeOnlyForwardRecordsWhereParametersAreUsed) {
+  Sequential model;
+  Linear& first = model.Append<Linear>(4, 4);
+  model.Append<Linear>(4, 4).TieParameter("weight", first, "weight");
+  ShapeRecord record;
+  ASSERT_TRUE(
+      ShapeOnlyForward(model, {2, 4}, DType::kF32, Device{}, record).ok());
+  std::string uses;
+  for (const ShapeRecord::Use& use : record.uses) {
+    uses += use.parameter->name + " in " + use.module + "\n";
+  }
+  EXPECT_EQ(uses,
+            "0.weight in 0\n0.bias in 0\n"
+            "0.weight in 1\n1.bias in 1\n");
+}
+
 // A model too large for any memory can still be planned.
 TEST(Context, AShapeOnlyForwardAllocatesNothing) {
   auto model = MakeMlp({1 << 20, 1 << 20, 1 << 20}, {});
