@@ -60,6 +60,7 @@ class SimChannel {
   std::uint64_t due() const {
     return held_ || packets_.empty() ? SimClock::kNever : due_;
   }
+  bool empty() const { return packets_.empty(); }
   SimPacket& first() { return packets_.front(); }
   // Draws the delay before the next event.
   void Delay() { due_ = clock_->AfterDelay(); }

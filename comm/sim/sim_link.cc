@@ -112,26 +112,34 @@ std::uint64_t SimNetwork::delivered() const {
 
 void SimNetwork::Send(int from, int to, const Frame& frame, const char* payload,
                       SendDone* done, bool copy) {
+  const int pair = Pair(from, to);
   bool over = false;
   {
     absl::MutexLock lock(&mutex_);
-    over = broken_[Pair(from, to)];
-    if (!over) channels_[Pair(from, to)].Push(frame, payload, done, copy);
+    over = broken_[pair];
+    if (!over) {
+      channels_[pair].Push(frame, payload, done, copy);
+      busy_.insert(pair);
+    }
   }
   if (over && done != nullptr) done->OnSent();
 }
 
 SimNetwork::Choice SimNetwork::Choose() {
   Choice choice;
-  for (int from = 0; from < processes_; ++from) {
-    for (int to = 0; to < processes_; ++to) {
-      const SimLink* const receiver = links_[Pair(to, from)];
-      if (receiver == nullptr || receiver->sink() == nullptr || paused_[to]) {
-        continue;
-      }
-      const std::uint64_t due = channels_[Pair(from, to)].due();
-      if (due < choice.due) choice = {due, from, to, -1, -1};
+  for (auto pair = busy_.begin(); pair != busy_.end();) {
+    const SimChannel& channel = channels_[*pair];
+    if (channel.empty()) {
+      pair = busy_.erase(pair);
+      continue;
     }
+    const int from = *pair / processes_, to = *pair % processes_;
+    ++pair;
+    const SimLink* const receiver = links_[Pair(to, from)];
+    if (receiver == nullptr || receiver->sink() == nullptr || paused_[to]) {
+      continue;
+    }
+    if (channel.due() < choice.due) choice = {channel.due(), from, to, -1, -1};
   }
   for (int i = 0; i < static_cast<int>(later_.size()); ++i) {
     if (later_[i].due < choice.due && !paused_[later_[i].from]) {

@@ -33,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -110,6 +111,8 @@ class SimNetwork {
   // The end of `from` of its link to `to`; null if it is not made, or removed.
   std::vector<SimLink*> links_ ABSL_GUARDED_BY(mutex_);
   std::vector<SimChannel> channels_ ABSL_GUARDED_BY(mutex_);
+  // Indices of all channels that have packets, and of some that had.
+  std::set<int> busy_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> paused_ ABSL_GUARDED_BY(mutex_);
   // Whether a pair's link is broken; set in both directions.
   std::vector<bool> broken_ ABSL_GUARDED_BY(mutex_);
