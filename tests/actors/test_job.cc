@@ -20,16 +20,27 @@
 
 namespace troupe::actors {
 
+namespace {
+
+// Returns the data of TinyCnnJob(), which are drawn once for all jobs.
+const data::DataSplits& TinyImages() {
+  static const auto* const splits = [] {
+    data::DatasetOptions data;
+    data.kind = "synthetic";
+    data.input_shape = {28, 28, 1};
+    data.train_count = 256;
+    data.test_count = 70;
+    return new data::DataSplits(*data::OpenDataset(data));
+  }();
+  return *splits;
+}
+
+}  // namespace
+
 JobSpec TinyCnnJob(int dp, std::int64_t steps) {
-  data::DatasetOptions data;
-  data.kind = "synthetic";
-  data.input_shape = {28, 28, 1};
-  data.train_count = 256;
-  data.test_count = 70;
-  const data::DataSplits splits = *data::OpenDataset(data);
   JobSpec spec;
-  spec.train = splits.train;
-  spec.test = splits.test;
+  spec.train = TinyImages().train;
+  spec.test = TinyImages().test;
   spec.model = [] { return *nn::MakeLeNet({28, 28, 1}, 10, {}); };
   spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t) {
     return nn::ops::SoftmaxCrossEntropy(ctx, y, t);
