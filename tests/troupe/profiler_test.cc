@@ -1,7 +1,16 @@
 #include "troupe/profiler.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <limits>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -17,6 +26,27 @@
 #include "troupe/profile/op_recorder.h"
 #include "troupe/simulate.h"
 #include "troupe/troupe.h"
+
+namespace {
+
+// Numbers of this thread's calls so far.
+thread_local std::int64_t allocations = 0, clock_reads = 0;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+// The standard library's clocks call it.
+extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  ++clock_reads;
+  return static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+}
 
 namespace troupe {
 namespace {
@@ -266,6 +296,60 @@ TEST(ProfilerTest, ChangesNoBitAndRunsUnderSeeds) {
     }
   }
   EXPECT_EQ(values[0], values[1]);
+}
+
+// The least that steps need of what costs time.
+struct StepCost {
+  std::int64_t allocations = std::numeric_limits<std::int64_t>::max();
+  std::int64_t clock_reads = std::numeric_limits<std::int64_t>::max();
+};
+
+StepCost CostOfSteps(const std::function<void()>& step) {
+  StepCost least;
+  for (int i = 0; i < 10; ++i) {
+    const std::int64_t allocated = allocations, read = clock_reads;
+    step();
+    least.allocations = std::min(least.allocations, allocations - allocated);
+    least.clock_reads = std::min(least.clock_reads, clock_reads - read);
+  }
+  return least;
+}
+
+// A step outside of a window allocates and reads clocks as one without a
+// Profiler; one within a window does more of both.
+TEST(ProfilerTest, CostsNothingOutsideOfAWindow) {
+  OnOneRank([](Rank& rank) {
+    auto model = rank.Make<TwoLayers>();
+    Sgd sgd(model, {/*lr=*/0.1});
+    const auto cost = [&](Profiler* profiler) {
+      return CostOfSteps([&] {
+        const RecordFunction part(rank, "a part of a step");
+        TrainStep(rank, model, sgd);
+        if (profiler != nullptr) profiler->Step();
+      });
+    };
+    const StepCost without = cost(nullptr);
+    EXPECT_GT(without.allocations, 0);
+    {
+      Profiler waits(rank, Cycles(/*wait=*/1000, 0, 1));
+      const StepCost outside = cost(&waits);
+      EXPECT_EQ(outside.allocations, without.allocations);
+      EXPECT_EQ(outside.clock_reads, without.clock_reads);
+    }
+    {
+      Profiler ended(rank, Cycles(0, 0, 1, /*repeat=*/1));
+      TrainStep(rank, model, sgd);
+      ended.Step();
+      EXPECT_EQ(ended.cycles(), 1);
+      const StepCost after = cost(&ended);
+      EXPECT_EQ(after.allocations, without.allocations);
+      EXPECT_EQ(after.clock_reads, without.clock_reads);
+    }
+    Profiler records(rank, Cycles(0, 0, /*active=*/1000));
+    const StepCost within = cost(&records);
+    EXPECT_GT(within.allocations, without.allocations);
+    EXPECT_GT(within.clock_reads, without.clock_reads);
+  });
 }
 
 TEST(ProfilerTest, CountsEventsThatItHasNoRoomFor) {

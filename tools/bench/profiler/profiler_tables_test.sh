@@ -17,6 +17,9 @@ for row in Conv2dForward:20 Conv2dBackwardWeight:20 Conv2dBackwardInput:19; do
 done
 "$PROGRAM" "${SIZES[@]}" | grep -q '^rank 0: 1 step in .* in operators$' ||
   die "no table"
+"$PROGRAM" "${SIZES[@]}" --cost |
+  grep -qP '^a step without a Profiler: .* outside of its window: .* times$' ||
+  die "no cost"
 
 python3 "$FOLDER/profiler_tables.py" --program=/nowhere 2>err.txt &&
   die "it runs without a program"

@@ -4,24 +4,34 @@
 //
 //   bazel run //tools/bench/profiler:resnet_profile
 //   ... -- --depth=18 --image=64 --batch=8 --steps=4
+//   ... -- --cost            what a Profiler costs outside of its window: times
+//                            of steps without and with one, alternately
 //   ... -- --rows            all operators, for profiler_tables.py: a line with
 //                            the milliseconds of all steps, then lines of name,
 //                            calls, self and total milliseconds
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/strings/str_format.h"
 #include "nn/models/resnet.h"
+#include "tools/bench/report.h"
 #include "troupe/troupe.h"
 
 ABSL_FLAG(int, depth, 50, "layers of the network: 18, 34, 50 or 101");
 ABSL_FLAG(int, image, 224, "height and width of an image");
 ABSL_FLAG(int, batch, 4, "images of a batch");
 ABSL_FLAG(int, steps, 2, "profiled steps, after two that warm up");
+ABSL_FLAG(bool, cost, false,
+          "print what a Profiler costs outside of its window");
 ABSL_FLAG(bool, rows, false, "print numbers for profiler_tables.py");
 
 namespace troupe::bench {
@@ -37,6 +47,32 @@ void PrintRows(const OpProfile& profile) {
   }
 }
 
+// Prints the medians of `--steps` steps without a Profiler and of as many with
+// one that waits.
+void PrintCost(Rank& rank, const std::function<void()>& step) {
+  ProfilerOptions options;
+  options.wait = std::numeric_limits<int>::max() / 2;
+  options.active = 1;
+  const int turns = std::max(1, absl::GetFlag(FLAGS_steps));
+  std::vector<double> times[2];
+  for (int turn = -kWarmup; turn < 2 * turns; ++turn) {
+    const bool waits = turn % 2 != 0;
+    std::optional<Profiler> profiler;
+    if (waits) profiler.emplace(rank, options);
+    const auto begin = std::chrono::steady_clock::now();
+    step();
+    if (waits) profiler->Step();
+    const std::chrono::duration<double, std::milli> took =
+        std::chrono::steady_clock::now() - begin;
+    if (turn >= 0) times[waits].push_back(took.count());
+  }
+  const double without = Median(times[0]), waiting = Median(times[1]);
+  absl::PrintF(
+      "a step without a Profiler: %.3f ms; outside of its window: %.3f ms, "
+      "%.4f times\n",
+      without, waiting, waiting / without);
+}
+
 void Run(Rank& rank) {
   auto model =
       rank.Place(nn::MakeResNet(absl::GetFlag(FLAGS_depth), {}).value());
@@ -45,15 +81,19 @@ void Run(Rank& rank) {
   const int image = absl::GetFlag(FLAGS_image);
   const Var images = rank.Randn({batch, image, image, 3});
   const Var labels = rank.Randint(0, kClasses, {batch});
+  const auto train = [&] {
+    sgd.ZeroGrad();
+    nn::CrossEntropy(model(images), labels).Backward();
+    sgd.Step();
+  };
+  if (absl::GetFlag(FLAGS_cost)) return PrintCost(rank, train);
   ProfilerOptions options;
   options.warmup = kWarmup;
   options.active = std::max(1, absl::GetFlag(FLAGS_steps));
   options.repeat = 1;
   Profiler profiler(rank, options);
   for (int step = 0; step < options.warmup + options.active; ++step) {
-    sgd.ZeroGrad();
-    nn::CrossEntropy(model(images), labels).Backward();
-    sgd.Step();
+    train();
     profiler.Step();
   }
   if (absl::GetFlag(FLAGS_rows)) {
