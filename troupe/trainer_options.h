@@ -85,7 +85,9 @@ struct PlacementOptions {
   // in how many processes the ranks of a node are (docs/launching.md).
   int num_nodes = 1;
   std::string accelerator = "cpu";  // or "gpu": one for each rank of a process
-  // "ddp" or "auto": each rank has the model. "pipeline:1f1b", or another
+  // "ddp" or "auto": each rank has the model. "deepspeed_stage_1": the same,
+  // but each rank has a part of the optimizer's states, and its update
+  // (docs/parallelism.md, zero.stage). "pipeline:1f1b", or another
   // schedule of pipeline/schedules/schedules.h: the ranks of a pipeline have a
   // part each, cut by FLOPs, and accumulate_grad_batches is the number of its
   // micro-batches.

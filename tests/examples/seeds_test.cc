@@ -71,6 +71,16 @@ TEST_F(SeedsTest, Pipelines) {
   }
 }
 
+TEST_F(SeedsTest, Devices) {
+  troupe::SpawnOptions options;
+  options.devices = 4;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const troupe::SimulatedRun run =
+        troupe::Simulate(data_parallel::Run, options, {seed});
+    EXPECT_TRUE(run.status.ok()) << "seed " << seed << ": " << run.status;
+  }
+}
+
 TEST_F(SeedsTest, Checkpoints) { ExpectRuns(ddp_checkpoint::Run, 2, 3); }
 
 TEST_F(SeedsTest, Digits) {

@@ -110,6 +110,23 @@ TEST(TrainerTest, HasItsBitsInEveryPrecision) {
   }
 }
 
+TEST(TrainerTest, ShardedStatesHaveTheBitsOfDdp) {
+  const auto recorder = std::make_shared<Recorder>();
+  TrainerOptions options = QuietTrainer();
+  options.devices = 2;
+  options.max_steps = 8;
+  options.callbacks = {recorder};
+  ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10), Val()));
+  const Recorder want = *recorder;
+  *recorder = Recorder();
+  options.strategy = "deepspeed_stage_1";
+  EXPECT_EQ(
+      TrainerJob(options, DigitsTask(), Train(10), Val())->plan.zero_stage, 1);
+  ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10), Val()));
+  EXPECT_EQ(recorder->losses, want.losses);
+  EXPECT_EQ(recorder->val_losses, want.val_losses);
+}
+
 TEST(TrainerTest, APipelineHasItsBits) {
   const Reports want = ReportsOf(
       ConfiguredJob("steps = 8\nglobal_batch_size = 16\nmicro_batch_size = 4\n",
@@ -311,11 +328,10 @@ TEST(TrainerTest, NamesTheOptionThatIsWrong) {
   expect("TrainerOptions.devices = 0: must be at least 1",
          [](O& o) { o.devices = 0; });
   expect(
-      "TrainerOptions.strategy = \"deepspeed_stage_2\": parameters and "
-      "optimizer states are not sharded over replicas here; use \"ddp\", by "
-      "which each rank has the whole model, or \"pipeline:1f1b\"",
-      [](O& o) { o.strategy = "deepspeed_stage_2"; });
-  expect("TrainerOptions.strategy = \"fsdp\": parameters and",
+      "TrainerOptions.strategy = \"deepspeed_stage_9\": no more than ZeRO's "
+      "stage ",
+      [](O& o) { o.strategy = "deepspeed_stage_9"; });
+  expect("TrainerOptions.strategy = \"fsdp\": no more than ZeRO's stage ",
          [](O& o) { o.strategy = "fsdp"; });
   expect("TrainerOptions.strategy = \"horovod\": is no strategy; use \"ddp\"",
          [](O& o) { o.strategy = "horovod"; });

@@ -296,6 +296,7 @@ absl::StatusOr<JobSpec> CommonJob(const TrainerOptions& options,
 absl::StatusOr<JobSpec> JobOf(const TrainerOptions& options, const Task& task,
                               const FitData& train, const FitData& val) {
   TROUPE_ASSIGN_OR_RETURN(JobSpec spec, CommonJob(options, task, train));
+  spec.plan.zero_stage = TrainerZeroStage(options);
   TROUPE_RETURN_IF_ERROR(SetTraining(options, train, spec));
   TROUPE_RETURN_IF_ERROR(SetValidation(options, val, spec));
   if (spec.test != nullptr) {

@@ -1,14 +1,17 @@
 #include "troupe/trainer/trainer_placement.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "actors/launchers/cluster_from_environment.h"
 #include "base/check.h"
 #include "pipeline/balance.h"
+#include "pipeline/plan_choices.h"
 #include "pipeline/schedules/schedules.h"
 #include "troupe/trainer/option_error.h"
 
@@ -18,28 +21,40 @@ namespace {
 using O = TrainerOptions;
 
 constexpr char kPipeline[] = "pipeline:";
+constexpr char kDeepSpeed[] = "deepspeed_stage_";
 
 absl::Status CheckStrategy(const TrainerOptions& options) {
   const std::string& strategy = options.strategy;
   if (strategy == "auto" || strategy == "ddp" ||
-      absl::StartsWith(strategy, kPipeline)) {
+      absl::StartsWith(strategy, kPipeline) || TrainerZeroStage(options) > 0) {
     return absl::OkStatus();
   }
-  constexpr char kWorks[] =
-      "use \"ddp\", by which each rank has the whole model, or "
-      "\"pipeline:1f1b\", by which each has a part of it";
+  const std::string works =
+      absl::StrCat("use \"ddp\", by which each rank has the whole model, \"",
+                   kDeepSpeed, pipeline::kZeroStageMax,
+                   "\", by which it has a part of the optimizer's states, or "
+                   "\"pipeline:1f1b\", by which it has a part of the model");
   if (absl::StartsWith(strategy, "fsdp") ||
       absl::StartsWith(strategy, "deepspeed")) {
     return RefuseOption<&O::strategy>(
-        options, absl::StrCat(": parameters and optimizer states are not "
-                              "sharded over replicas here; ",
-                              kWorks));
+        options,
+        absl::StrCat(": no more than ZeRO's stage ", pipeline::kZeroStageMax,
+                     " is sharded over replicas here; ", works));
   }
   return RefuseOption<&O::strategy>(options,
-                                    absl::StrCat(": is no strategy; ", kWorks));
+                                    absl::StrCat(": is no strategy; ", works));
 }
 
 }  // namespace
+
+int TrainerZeroStage(const TrainerOptions& options) {
+  absl::string_view number = options.strategy;
+  int stage = 0;
+  const bool is_stage = absl::ConsumePrefix(&number, kDeepSpeed) &&
+                        absl::SimpleAtoi(number, &stage) &&
+                        stage <= pipeline::kZeroStageMax;
+  return is_stage ? std::max(stage, 0) : 0;
+}
 
 absl::StatusOr<pipeline::Mesh> TrainerMesh(const TrainerOptions& options) {
   TROUPE_RETURN_IF_ERROR(AtLeast<&O::devices>(1, options));

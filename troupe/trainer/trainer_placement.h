@@ -2,6 +2,7 @@
 // process among those of the job.
 //
 //   TROUPE_ASSIGN_OR_RETURN(spec.plan.mesh, TrainerMesh(options));
+//   spec.plan.zero_stage = TrainerZeroStage(options);
 //   // With model, dtype, data and batches:
 //   TROUPE_RETURN_IF_ERROR(SetPipeline(options, spec));
 //   TROUPE_ASSIGN_OR_RETURN(spec.cluster, TrainerCluster(options));
@@ -24,6 +25,9 @@ namespace troupe {
 
 // Returns the mesh of all ranks: replicas, and stages of a pipeline.
 absl::StatusOr<pipeline::Mesh> TrainerMesh(const TrainerOptions& options);
+
+// Returns the stage of ZeRO that the strategy says; 0: none.
+int TrainerZeroStage(const TrainerOptions& options);
 
 // Sets schedule and cuts if the mesh has a pipeline.
 absl::Status SetPipeline(const TrainerOptions& options, actors::JobSpec& spec);
