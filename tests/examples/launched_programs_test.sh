@@ -18,15 +18,19 @@ launched ddp_toy
 grep -qx 'the replicas are equal after a step' out.txt ||
   die "ddp_toy: $(cat out.txt)"
 
+launched uneven_inputs
+grep -qx 'both ranks have made 6 steps' out.txt ||
+  die "uneven_inputs: $(cat out.txt)"
+
 # Its own check decides; by processes, over the files of threads.
 "$EXAMPLES/ddp_checkpoint/ddp_checkpoint" >out.txt || die "$(cat out.txt)"
 launched ddp_checkpoint
 grep -qx 'the resumed run has the same losses' out.txt ||
   die "ddp_checkpoint: $(cat out.txt)"
 
-# Two models and their optimizers, steps between rollouts, a model that writes, and
-# replicas of a pipeline.
-for name in gan gpt_loop hybrid_loop policy_gradient; do
+# An engine with checkpoints of its own, two models and their optimizers, steps
+# between rollouts, a model that writes, and replicas of a pipeline.
+for name in deepspeed_engine gan gpt_loop hybrid_loop policy_gradient; do
   "$EXAMPLES/$name/$name" >alone.txt || die "$name alone: $(cat alone.txt)"
   launched $name
   [[ $(cat out.txt) == "$(cat alone.txt)" ]] || die "$(diff out.txt alone.txt)"
@@ -36,6 +40,12 @@ done
 "$EXAMPLES/ddp_mnist/ddp_mnist" >alone.txt || die "alone: $(cat alone.txt)"
 launched ddp_mnist
 [[ $(cat out.txt) == "$(cat alone.txt)" ]] || die "$(diff out.txt alone.txt)"
+
+# A Trainer: the first process has its callbacks, the other logs its test.
+"$EXAMPLES/lightning_trainer/lightning_trainer" >alone.txt || die "alone"
+launched lightning_trainer
+diff <(grep -v '^\[1\]' out.txt) alone.txt || die "lightning_trainer: $(<out.txt)"
+[[ ! -e lightning_trainer ]] || die "checkpoints are left"
 
 # A device that is not there, in this build or on this machine, is an error that
 # names it; GPUs train.
