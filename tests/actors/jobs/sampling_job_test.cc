@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "data/in_memory_dataset.h"
+#include "data/registry.h"
 #include "data/sample_weights.h"
 #include "data/subset.h"
 #include "gtest/gtest.h"
@@ -155,10 +156,40 @@ TEST(SamplingJobTest, WeightedDrawsHaveTheLossesOfTheirSamples) {
   }
 }
 
+// A share of the training samples is held back to test with.
+JobSpec SharedJob(const Layout& layout) {
+  data::DatasetOptions options;
+  options.kind = "synthetic";
+  options.input_shape = {kIn};
+  options.num_classes = kClasses;
+  options.train_count = kSamples + 7;
+  options.part.validation_share = 0.25;
+  options.seed = 3;
+  const auto splits = data::OpenDataset(options);
+  EXPECT_TRUE(splits.ok()) << splits.status();
+  JobSpec spec = Job(layout);
+  spec.train = splits->train;
+  spec.test = splits->test;
+  return spec;
+}
+
+TEST(SamplingJobTest, SharesHaveTheLossesOfOneRank) {
+  const Reports want = ReportsOf(SharedJob({}));
+  ASSERT_EQ(want.evaluations.size(), 1u);
+  EXPECT_EQ(want.evaluations[0].count, 7);
+  EXPECT_EQ(want.steps[2].samples, 3);  // of 23
+  for (const Layout& layout : kLayouts) {
+    const Reports reports = ReportsOf(SharedJob(layout));
+    ExpectLosses(reports.losses(), want.losses(), layout);
+    ExpectLosses({reports.evaluations[0].loss}, {want.evaluations[0].loss},
+                 layout);
+  }
+}
+
 TEST(SamplingJobTest, ResumesToTheBit) {
-  for (const bool is_weighted : {false, true}) {
+  for (const auto& job : {Job, WeightedJob, SharedJob}) {
     for (const Layout& layout : kLayouts) {
-      JobSpec spec = is_weighted ? WeightedJob(layout) : Job(layout);
+      JobSpec spec = job(layout);
       spec.shuffle = true;
       const std::vector<double> whole = ReportsOf(spec).losses();
       // Before, at and behind a short batch.
