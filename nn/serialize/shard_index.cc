@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -15,6 +16,8 @@ namespace {
 // Limit on a count: a double, in which other readers of JSON keep numbers,
 // holds it exactly.
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 53;
+// Limit on a file's name in an error.
+constexpr std::size_t kNameBytesShown = 80;
 
 absl::Status WrongField(absl::string_view name, absl::string_view wanted) {
   return absl::DataLossError(
@@ -70,9 +73,11 @@ absl::StatusOr<ShardIndex> ParseShardIndex(absl::string_view text) {
 absl::StatusOr<std::vector<std::string>> FilesOf(const ShardIndex& index) {
   std::set<std::string> names;
   for (const auto& [tensor, file] : index.file_of) {
-    if (absl::StrContains(file, '/')) {
+    if (absl::StrContains(file, '/') || file.empty() || file == "." ||
+        file == "..") {
       return absl::DataLossError(
-          absl::StrCat("\"", file, "\" is not the name of a file beside it"));
+          absl::StrCat("\"", absl::CHexEscape(file.substr(0, kNameBytesShown)),
+                       "\" is not the name of a file beside it"));
     }
     names.insert(file);
   }

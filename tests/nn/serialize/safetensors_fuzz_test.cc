@@ -2,16 +2,19 @@
 // or list only data inside the file. Sanitizers check the memory.
 
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "nn/random/philox.h"
 #include "nn/serialize/safetensors.h"
+#include "nn/serialize/shard_index.h"
 #include "tests/nn/serialize/one_file.h"
 
 namespace troupe::nn {
@@ -115,6 +118,55 @@ TEST(SafetensorsFuzz, DamagedFilesAreAnsweredInWords) {
     ReadAll(std::move(file));
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+// Returns TROUPE_FUZZ_ROUNDS, which lets an index be fuzzed for longer.
+std::uint32_t RoundsOfIndex() {
+  std::uint32_t rounds = 0;
+  const char* const text = std::getenv("TROUPE_FUZZ_ROUNDS");
+  return text != nullptr && absl::SimpleAtoi(text, &rounds) ? rounds : kRounds;
+}
+
+// Returns whether the text is taken for an index.
+bool ReadIndex(const std::string& text) {
+  const auto index = ParseShardIndex(text);
+  const auto names = index.ok() ? FilesOf(*index) : index.status();
+  if (!names.ok()) {
+    EXPECT_EQ(names.status().code(), absl::StatusCode::kDataLoss);
+    EXPECT_LT(names.status().message().size(), 500u);
+    for (const char c : names.status().message()) {
+      EXPECT_TRUE(c >= ' ' && c <= '~') << names.status();
+    }
+    return false;
+  }
+  for (const std::string& name : *names) {
+    EXPECT_TRUE(!name.empty() && name.find('/') == std::string::npos) << name;
+  }
+  return true;
+}
+
+TEST(ShardIndexFuzz, DamagedTextsAreAnsweredInWords) {
+  const std::string good =
+      R"({"metadata": {"total_size": 88, "total_parameters": 22, "shards": 2,
+"model_hashes": {"0.weight": "1f"}, "optimizer_hashes": {}},
+"weight_map": {"0.weight": "model-00001-of-00002.safetensors",
+"0.bias": "model-00002-of-00002.safetensors", "\u0041": "x"}})";
+  ASSERT_TRUE(ReadIndex(good));
+  std::uint32_t taken = 0;
+  const std::uint32_t rounds = RoundsOfIndex();
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    RandomStream draws(RandomKey(/*seed=*/2, Purpose::kTest), {round, 0, 0});
+    std::string text = good;
+    const std::uint64_t times = 1 + draws.Below(4);
+    for (std::uint64_t i = 0; i < times && !text.empty(); ++i) {
+      Damage(draws, text);
+    }
+    taken += ReadIndex(text);
+    if (::testing::Test::HasFailure()) FAIL() << "round " << round;
+  }
+  EXPECT_LT(taken, rounds);
+  ReadIndex(std::string(1 << 20, '['));
+  ReadIndex("{\"weight_map\":" + std::string(1 << 20, '{'));
 }
 
 // Deep nesting must not use the stack, nor memory beyond the text.
