@@ -180,6 +180,33 @@ def wrappings(case):
     }
 
 
+def save_by_lightning(model, path):
+    """Saves what Lightning's Trainer does after a step. Returns False without it."""
+    try:
+        import lightning
+    except ImportError:
+        return False
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.save_hyperparameters({"lr": 0.1, "name": "x"})
+
+        def training_step(self, batch, number):
+            return sum(0 * p.sum() for p in self.parameters())
+
+        def configure_optimizers(self):
+            return torch.optim.AdamW(self.parameters(), lr=0.0)
+
+    trainer = lightning.Trainer(
+        max_steps=1, accelerator="cpu", logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False)
+    trainer.fit(Module(), torch.utils.data.DataLoader(torch.zeros(1)))
+    trainer.save_checkpoint(path)
+    return True
+
+
 def linear_weights(gpt2):
     """The weights of a GPT-2 whose layers are Linear, (out, in), not Conv1D."""
     conv1d = ("c_attn.weight", "c_proj.weight", "c_fc.weight")
@@ -227,6 +254,8 @@ def files_of(case):
         for form, is_zip in (("zipped", True), ("legacy", False)):
             torch.save(saved, "weights.pt", _use_new_zipfile_serialization=is_zip)
             yield "%s %s" % (name, form), "weights.pt"
+    if case.all_wrappings and save_by_lightning(case.model, "last.ckpt"):
+        yield "Lightning's checkpoint", "last.ckpt"
     if case.name == "gpt2":
         torch.save(nanogpt_checkpoint(case.model), "ckpt.pt")
         yield "nanoGPT", "ckpt.pt"
