@@ -177,7 +177,7 @@ TEST(SamplingJobTest, SharesHaveTheLossesOfOneRank) {
   const Reports want = ReportsOf(SharedJob({}));
   ASSERT_EQ(want.evaluations.size(), 1u);
   EXPECT_EQ(want.evaluations[0].count, 7);
-  EXPECT_EQ(want.steps[2].samples, 3);  // of 23
+  EXPECT_EQ(want.steps[2].samples, 3);  // the rest of 23
   for (const Layout& layout : kLayouts) {
     const Reports reports = ReportsOf(SharedJob(layout));
     ExpectLosses(reports.losses(), want.losses(), layout);

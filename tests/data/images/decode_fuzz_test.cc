@@ -1,7 +1,7 @@
 // Damages good image files in thousands of seeded ways: the decoders must
 // answer with a status that names the file, or with an image of its size.
 // Sanitizers watch the memory. TROUPE_FUZZ_ROUNDS=1000000 is the number of
-// files of every kind together, TROUPE_FUZZ_FIRST=1000000 that of the first one:
+// files of every kind together, TROUPE_FUZZ_FIRST=1000000 that of the first:
 // several processes may share the work.
 
 #include <cstdlib>
