@@ -107,6 +107,7 @@ TEST(ExpectedMemory, OfAPieceOfTheVocabulary) {
     return model;
   };
   spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2);
+  spec.loss = nn::ops::CrossEntropyLoss();
   const ExpectedMemory split = Of(spec);
   EXPECT_EQ(split.parameters, 4 * (8 + 1) * 4);
   EXPECT_EQ(split.gradients, 4 * (8 + 1) * 4);

@@ -29,6 +29,7 @@
 #include "nn/kernels/step_scalars.h"
 #include "nn/modules/conv2d.h"
 #include "nn/modules/conv_transpose2d.h"
+#include "nn/modules/embedding.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/net.h"
 #include "nn/modules/pool2d.h"
