@@ -170,6 +170,18 @@ TEST(Vocabulary, TheLossOfSplitLogitsIsThatOfWholeOnes) {
   }
 }
 
+// The kernels compute in f32, and round the gradient once.
+TEST(Vocabulary, TheLossOfSplitLogitsInBf16IsThatOfWholeOnes) {
+  const KernelSet bf16 = {kCpuF32.create, DType::kBF16, 4e-3};
+  const LossCase c = DrawCase(9, 7, AllOptions(7).back());
+  Meeting alone(1);
+  const LossValues want = RunLoss(c, bf16, 0, alone);
+  ASSERT_EQ(want.status, absl::OkStatus());
+  const LossValues got = RunSplit(c, bf16, 2);
+  EXPECT_TRUE(Near(got.stats, want.stats, 2e-6));
+  EXPECT_TRUE(Near(got.dlogits, want.dlogits, bf16.tolerance));
+}
+
 // The first of equal largest logits is the prediction, whichever rank has it.
 TEST(Vocabulary, TheFirstOfTheLargestLogitsIsThePrediction) {
   for (std::int64_t target = 0; target < 7; ++target) {
