@@ -365,6 +365,8 @@ StepCosts CostsOfStages(const ModelCosts& costs,
     stage.inputs += unit.costs.inputs;
     stage.weights += unit.costs.weights;
     stage.backward += unit.costs.TimeOf(ActionKind::kBackward);
+    stage.forward_sums += unit.costs.forward_sums;
+    stage.backward_sums += unit.costs.backward_sums;
     stage.activation += unit.costs.activation;
     stage.update += unit.costs.update;
     stage.held += unit.held_bytes;

@@ -41,12 +41,22 @@
 
 namespace troupe::pipeline {
 
+// Collectives of layers in a forward or a backward: their number, and the bytes
+// of the tensors that they add up.
+struct LayerSums {
+  int count = 0;
+  double bytes = 0;
+};
+
 // A part of the model that no cut divides. Seconds and bytes.
 struct UnitCosts {
   std::string path;         // path of its module, as in cuts
   StageCosts costs;         // costs of a micro-batch; activations in bytes
   double held_bytes = 0;    // parameters, gradients, optimizer states
   double output_bytes = 0;  // bytes that a micro-batch sends to the next unit
+  // Collectives over tp for a micro-batch. Their times are in `costs` if the
+  // speed of the links is known.
+  LayerSums forward_sums = {}, backward_sums = {};
 };
 
 // Costs of a model's units, in order; those of the last include the loss.

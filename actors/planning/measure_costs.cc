@@ -126,7 +126,7 @@ class Part {
       chunks_.push_back(std::move(made));
     }
     rounds_.resize(chunks_.size());
-    activation_.resize(chunks_.size());
+    counts_.resize(chunks_.size());
     return absl::OkStatus();
   }
 
@@ -178,7 +178,9 @@ class Part {
       costs.weights = Median(rounds_[i].weights);
       costs.backward = Median(rounds_[i].backward);
       costs.update = Median(rounds_[i].update);
-      costs.activation = activation_[i];
+      costs.activation = counts_[i].activation;
+      units[setup_.first + i].forward_sums = counts_[i].forward;
+      units[setup_.first + i].backward_sums = counts_[i].backward;
     }
   }
 
@@ -186,6 +188,11 @@ class Part {
   // Seconds of one unit in one round.
   struct Times {
     double forward = 0, inputs = 0, weights = 0, backward = 0, update = 0;
+  };
+  // Bytes that a unit keeps of a micro-batch, and its sums of layers over tp.
+  struct Counts {
+    double activation = 0;
+    pipeline::LayerSums forward, backward;
   };
   // Seconds of one unit, a number for each round.
   struct Rounds {
@@ -222,9 +229,11 @@ class Part {
       TROUPE_RETURN_IF_ERROR(chunk.Forward(m));
       TROUPE_RETURN_IF_ERROR(Settle());
       now_[i].forward += Now() - begin;
+      counts_[i].forward = others_.TakeSums();
       // The first round is left out: kernels allocate their own memory in it.
       if (!rounds_[i].forward.empty()) {
-        activation_[i] = std::max(activation_[i], BytesInUse() - before);
+        double& activation = counts_[i].activation;
+        activation = std::max(activation, BytesInUse() - before);
       }
       if (!chunk.is_last()) between = chunk.TakeOutputs(m);
     }
@@ -246,6 +255,8 @@ class Part {
       }
       TROUPE_RETURN_IF_ERROR(Settle());
       if (time != nullptr) now_[i].*time += Now() - begin;
+      const pipeline::LayerSums sums = others_.TakeSums();
+      if (mode == Chunk::Mode::kWhole) counts_[i].backward = sums;
       if (mode != Chunk::Mode::kWeights && !chunk.is_first()) {
         between = chunk.TakeInputGradients(m);
       }
@@ -304,7 +315,7 @@ class Part {
   std::int64_t step_ = 0;
   std::vector<Times> now_;
   std::vector<Rounds> rounds_;
-  std::vector<double> activation_;
+  std::vector<Counts> counts_;
 };
 
 // Returns the number of ranks that compute at once on this machine.

@@ -71,4 +71,10 @@ ReductionCosts MeasureReductionCosts(int ranks) {
   return costs;
 }
 
+ReductionCosts LinkCosts(int ranks, double bandwidth) {
+  constexpr double kNetworkLatency = 50e-6;
+  if (bandwidth > 0) return {kNetworkLatency, bandwidth};
+  return MeasureReductionCosts(ranks);
+}
+
 }  // namespace troupe::actors

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -31,37 +32,92 @@ absl::StatusOr<pipeline::StepCosts> CostsOf(
                                  pipeline::PlacesOf(plan.mesh, /*rank=*/0));
 }
 
-// Returns the bytes of each bucket of a stage, as they are reduced.
-std::vector<double> BucketBytes(const pipeline::Plan& plan,
-                                const pipeline::StagePlan& stage) {
-  std::vector<double> bytes;
+struct BucketBytes {
+  double gradients = 0;  // bytes that are reduced
+  double values = 0;
+};
+
+// Returns the bytes of each bucket of a stage.
+std::vector<BucketBytes> BytesOfBuckets(const pipeline::Plan& plan,
+                                        const pipeline::StagePlan& stage) {
+  std::vector<BucketBytes> all;
   for (const std::vector<int>& bucket : stage.buckets) {
-    double sum = 0;
+    BucketBytes& bytes = all.emplace_back();
     for (const int i : bucket) {
-      const nn::DType dtype = plan.reduction_dtype.value_or(
-          plan.grad_dtype.value_or(stage.parameter_dtypes[i]));
-      sum += static_cast<double>(stage.parameter_elems[i]) *
-             static_cast<double>(nn::SizeOf(dtype));
+      const nn::DType dtype = stage.parameter_dtypes[i];
+      const nn::DType reduced =
+          plan.reduction_dtype.value_or(plan.grad_dtype.value_or(dtype));
+      const auto elems = static_cast<double>(stage.parameter_elems[i]);
+      bytes.gradients += elems * static_cast<double>(nn::SizeOf(reduced));
+      bytes.values += elems * static_cast<double>(nn::SizeOf(dtype));
     }
-    bytes.push_back(sum);
   }
-  return bytes;
+  return all;
+}
+
+// Returns the costs with the times of sums of layers over tp.
+pipeline::ModelCosts WithSums(const pipeline::ModelCosts& measured,
+                              const ReductionCosts& reductions, int tp) {
+  const auto seconds = [&](const pipeline::LayerSums& sums) {
+    return sums.count == 0
+               ? 0
+               : sums.count * reductions.SecondsOf(sums.bytes / sums.count, tp);
+  };
+  pipeline::ModelCosts costs = measured;
+  for (pipeline::UnitCosts& unit : costs.units) {
+    unit.costs.forward_sums = seconds(unit.forward_sums);
+    unit.costs.backward_sums = seconds(unit.backward_sums);
+  }
+  return costs;
+}
+
+// Returns the bytes that a rank of each coordinate along pp sends in a step's
+// sums of layers over tp.
+std::vector<double> SentInSums(const pipeline::Plan& plan,
+                               const pipeline::ModelCosts* measured) {
+  std::vector<double> sent(plan.mesh.pp(), 0);
+  if (measured == nullptr) return sent;
+  // Bytes take the place of seconds, so that stages add them up.
+  const ReductionCosts bytes = {/*latency=*/0, /*bytes_per_second=*/1};
+  const pipeline::StepCosts stages = pipeline::CostsOfStages(
+      WithSums(*measured, bytes, plan.mesh.tp()), plan.cuts);
+  const double micro_batches =
+      plan.micro_batches - 1 + plan.last_micro_batch_part();
+  for (std::size_t i = 0; i < stages.stages.size(); ++i) {
+    const pipeline::StageCosts& stage = stages.stages[i];
+    sent[plan.stages[i].place.pp] +=
+        micro_batches * (stage.forward_sums + stage.backward_sums);
+  }
+  return sent;
 }
 
 // Sets the costs of the stages' reductions and updates, and the bytes that
-// ranks send. A reduce-scatter and a gather send as many as an all-reduce.
-void AddReductions(const ReductionCosts* reductions, StepPrediction& step) {
+// ranks send: `sent`, and those of reductions. A reduce-scatter and a gather
+// together send as many as an all-reduce.
+void AddReductions(const ReductionCosts* reductions, std::vector<double> sent,
+                   StepPrediction& step) {
   const int dp = step.plan.mesh.dp();
-  std::vector<double> sent(step.plan.mesh.pp(), 0);
+  const bool has_owners = step.plan.owners() > 1;
   for (std::size_t i = 0; i < step.plan.stages.size(); ++i) {
     const pipeline::StagePlan& stage = step.plan.stages[i];
+    pipeline::StageCosts& costs = step.costs.stages[i];
     // Owners of the optimizer's states update a slice each.
-    step.costs.stages[i].update /= step.plan.owners();
-    for (const double bytes : BucketBytes(step.plan, stage)) {
-      sent[stage.place.pp] += BytesSent(bytes, dp);
+    costs.update /= step.plan.owners();
+    for (const BucketBytes& bytes : BytesOfBuckets(step.plan, stage)) {
+      if (!has_owners) {
+        sent[stage.place.pp] += BytesSent(bytes.gradients, dp);
+      } else {
+        sent[stage.place.pp] += BytesSent(bytes.gradients / 2, dp) +
+                                BytesSent(bytes.values / 2, dp);
+      }
       if (reductions == nullptr || dp == 1) continue;
-      step.costs.stages[i].reductions.push_back(
-          reductions->SecondsOf(bytes, dp));
+      if (!has_owners) {
+        costs.reductions.push_back(reductions->SecondsOf(bytes.gradients, dp));
+        continue;
+      }
+      costs.reductions.push_back(
+          reductions->HalfSecondsOf(bytes.gradients, dp));
+      costs.gathers.push_back(reductions->HalfSecondsOf(bytes.values, dp));
     }
   }
   step.bytes_sent = *std::max_element(sent.begin(), sent.end());
@@ -85,9 +141,14 @@ absl::StatusOr<StepPrediction> PredictStep(const JobSpec& spec,
                                            const ReductionCosts* reductions) {
   StepPrediction step;
   TROUPE_ASSIGN_OR_RETURN(step.plan, PlanOf(spec));
-  TROUPE_ASSIGN_OR_RETURN(step.costs, CostsOf(spec, step.plan, measured));
+  std::optional<pipeline::ModelCosts> with_sums;
+  if (measured != nullptr && reductions != nullptr) {
+    with_sums = WithSums(*measured, *reductions, step.plan.mesh.tp());
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      step.costs, CostsOf(spec, step.plan, with_sums ? &*with_sums : measured));
   step.costs.last_micro_batch = step.plan.last_micro_batch_part();
-  AddReductions(reductions, step);
+  AddReductions(reductions, SentInSums(step.plan, measured), step);
   std::vector<pipeline::StepTable> tables;
   for (const pipeline::RankPlan& rank : step.plan.ranks) {
     tables.push_back(rank.train);

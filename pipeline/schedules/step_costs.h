@@ -4,6 +4,7 @@
 //   StepCosts costs;
 //   costs.stages.assign(4, {/*forward=*/1, /*inputs=*/1, /*weights=*/1});
 //   costs.stages[0].reductions = {0.5, 0.5};        // two buckets
+//   costs.stages[0].forward_sums = 0.2;             // its layers, over tp
 //   TROUPE_RETURN_IF_ERROR(CheckCosts(tables, placement, costs));
 
 #ifndef PIPELINE_SCHEDULES_STEP_COSTS_H_
@@ -31,9 +32,18 @@ struct StageCosts {
   double held = 0;    // memory, all the time: parameters and the like
   // Time of the reduction of each bucket over replicas; empty: they take none.
   std::vector<double> reductions = {};
+  // Time of the gather of each bucket's values (AG); empty: they take none.
+  std::vector<double> gathers = {};
+  // Time for which a forward and a backward wait for collectives of their
+  // layers, such as sums over tp. A rank does nothing else meanwhile.
+  double forward_sums = 0;
+  double backward_sums = 0;
 
-  // Returns the time of an F, B, I or W.
+  // Returns the time of an F, B, I or W without collectives of its layers.
   double TimeOf(ActionKind kind) const;
+  // Returns the time of these collectives. Those of a backward belong to the
+  // half that makes gradients of inputs.
+  double SumsOf(ActionKind kind) const;
 };
 
 struct StepCosts {

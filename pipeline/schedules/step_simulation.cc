@@ -24,7 +24,7 @@ struct Happening {
     kMayBegin,     // the rank is free for the step
     kComputed,     // a compute action has ended
     kArrived,      // the message of a receive is there
-    kReduced,      // a reduction has ended
+    kReduced,      // a reduction or gather has ended
     kBucketReady,  // gradients of a bucket are complete, within a backward
   };
 
@@ -159,6 +159,12 @@ class Simulator {
     return costs_.factor ? time * costs_.factor(stage, action) : time;
   }
 
+  double SumsOf(const Rank& rank, const Action& action) const {
+    const double time =
+        costs_.stages[rank.stages[action.chunk]].SumsOf(action.kind);
+    return action.index == rank.last ? time * costs_.last_micro_batch : time;
+  }
+
   // Returns the memory that the activations of a micro-batch take.
   double BytesOf(const Rank& rank, const Action& action) const {
     const double bytes = costs_.stages[rank.stages[action.chunk]].activation;
@@ -199,6 +205,16 @@ class Simulator {
     return costs_.stages[rank.stages[chunk]].reductions;
   }
 
+  // Returns the times of an action on each bucket of its chunk; empty: it takes
+  // none.
+  const std::vector<double>& BucketTimesOf(const Rank& rank,
+                                           const Action& action) const {
+    static const auto* const kNone = new std::vector<double>();
+    if (ReducesBucket(action.kind)) return ReductionsOf(rank, action.chunk);
+    if (action.kind != ActionKind::kGatherBucket) return *kNone;
+    return costs_.stages[rank.stages[action.chunk]].gathers;
+  }
+
   absl::Status DoWhatTakesNoTime(int r, double now) {
     TableCursor& cursor = ranks_[r].cursor;
     for (int id; (id = cursor.NextRunnable(/*busy=*/true)) >= 0;) {
@@ -227,10 +243,11 @@ class Simulator {
       record.activations_max = std::max(record.activations_max, ++rank.alive);
       record.memory_max = std::max(record.memory_max, rank.memory);
     }
-    const double end = now + TimeOf(rank, action);
+    const double computed = TimeOf(rank, action);
+    const double end = now + computed + SumsOf(rank, action);
     record.actions.push_back(
         {r, {action.kind, action.index, {}, action.chunk}, now, end});
-    record.busy += end - now;
+    record.busy += computed;
     if (EndsBackward(action.kind) && rank.left[action.chunk] == 1) {
       const auto buckets =
           static_cast<int>(ReductionsOf(rank, action.chunk).size());
@@ -268,8 +285,7 @@ class Simulator {
       rank.started |= BitOf(action.kind);
       return absl::OkStatus();
     }
-    if (ReducesBucket(action.kind) &&
-        !ReductionsOf(rank, action.chunk).empty()) {
+    if (!BucketTimesOf(rank, action).empty()) {
       Reduce(r, id, now);
       return absl::OkStatus();
     }
@@ -281,12 +297,12 @@ class Simulator {
     return absl::OkStatus();
   }
 
-  // Starts the reduction of a bucket behind the rank's earlier ones.
+  // Starts the reduction or gather of a bucket behind the rank's earlier ones.
   void Reduce(int r, int id, double now) {
     Rank& rank = ranks_[r];
     const Action& action = ActionOf(r, id);
     rank.reduces_until = std::max(rank.reduces_until, now) +
-                         ReductionsOf(rank, action.chunk)[action.index];
+                         BucketTimesOf(rank, action)[action.index];
     step_.ranks[r].reduced = rank.reduces_until;
     queue_.push({rank.reduces_until, ++number_, r, What::kReduced, id});
   }

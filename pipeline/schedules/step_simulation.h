@@ -13,11 +13,13 @@
 //
 // A rank runs one compute action at a time, for the time of its stage. A
 // message takes the transfer time between ranks, and none within a rank. A
-// rank's reductions over replicas follow each other beside its compute actions,
-// each for the time of its bucket; the buckets of a stage are ready one after
-// the other during its last backward. Updates and other collectives take no
-// time. The duration ends with the last compute action. Tables may have any
-// actions, or compute actions alone: then transfers are added.
+// rank's reductions over replicas, and gathers of values (AG), follow each other
+// beside its compute actions, each for the time of its bucket; the buckets of a
+// stage are ready one after the other during its last backward. Collectives of
+// layers make their actions longer (StageCosts::forward_sums). Updates and other
+// collectives take no time. The duration ends with the last compute action.
+// Tables may have any actions, or compute actions alone: then transfers are
+// added.
 //
 // Cost: an event for each action. 64 ranks with 512 micro-batches and two
 // chunks take about half a second.
@@ -43,8 +45,9 @@ struct SimulatedAction {
 
 struct SimulatedRank {
   std::vector<SimulatedAction> actions;  // compute actions, in order of time
-  double busy = 0;                       // time
-  double reduced = 0;  // time at which its last reduction has ended; 0: none
+  double busy = 0;  // time, without waits for collectives of layers
+  // Time at which its last reduction or gather has ended; 0: none.
+  double reduced = 0;
   int activations_max = 0;
   double memory_max = 0;  // largest memory of activations
 };

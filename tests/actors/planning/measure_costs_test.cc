@@ -112,6 +112,93 @@ TEST(PredictStep, AddsUp) {
   EXPECT_EQ(step->memory[0].optimizer, 2.0 * (784 * 512 + 512) * 4);
 }
 
+// Returns a job of two layers that are cut along tp, on `mesh`.
+JobSpec PairOnMesh(const pipeline::Mesh& mesh) {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/2);
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Flatten>();
+    model->Append<nn::Linear>(784, 16).set_parallel(nn::Linear::kColumn);
+    model->Append<nn::ReLU>();
+    model->Append<nn::Linear>(16, 10).set_parallel(nn::Linear::kRow);
+    return model;
+  };
+  spec.plan.mesh = mesh;
+  spec.plan.micro_batch_size = 4;
+  spec.cluster.emplace();  // the cores of this machine are no limit
+  return spec;
+}
+
+// The row layer adds up its outputs in forward, the column layer the gradient
+// of its input in backward, which the first layer of a model does not need.
+TEST(MeasureCosts, SumsOfLayersOverTp) {
+  JobSpec spec = PairOnMesh(pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2));
+  spec.cluster.reset();
+  const auto costs = MeasureCosts(spec);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  ASSERT_EQ(costs->units.size(), 4);
+  EXPECT_EQ(costs->units[3].forward_sums.count, 1);
+  EXPECT_EQ(costs->units[3].forward_sums.bytes, 4.0 * 10 * 4);
+  EXPECT_EQ(costs->units[3].backward_sums.count, 0);
+  EXPECT_EQ(costs->units[1].forward_sums.count, 0);
+  EXPECT_EQ(costs->units[1].costs.forward_sums, 0);
+  spec.plan.mesh = pipeline::Mesh();
+  EXPECT_EQ(MeasureCosts(spec)->units[3].forward_sums.count, 0);
+}
+
+// Costs of PairOnMesh(), each unit of which computes for 3 seconds.
+pipeline::ModelCosts CostsOfPair() {
+  pipeline::ModelCosts costs;
+  for (const char* path : {"0", "1", "2", "3"}) {
+    pipeline::UnitCosts& unit = costs.units.emplace_back();
+    unit.path = path;
+    unit.costs = {1, 1, 1};
+  }
+  costs.units[1].backward_sums = {/*count=*/1, /*bytes=*/300};
+  costs.units[3].forward_sums = {/*count=*/2, /*bytes=*/200};
+  return costs;
+}
+
+// Two sums of 100 bytes and one of 300 in each of 8 micro-batches; a rank sends
+// as many bytes of a sum over two.
+TEST(PredictStep, CountsSumsOverTp) {
+  const JobSpec spec = PairOnMesh(pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2));
+  ASSERT_EQ(spec.plan.MicroBatches(), 8);
+  const pipeline::ModelCosts costs = CostsOfPair();
+  const ReductionCosts links = {/*latency=*/0.5, /*bytes_per_second=*/100};
+  const auto step = PredictStep(spec, &costs, &links);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_NEAR(step->seconds, 8 * (4 * 3 + 2 * 1.5 + 3.5), 1e-9);
+  EXPECT_EQ(step->bytes_sent, 8 * 500);
+  EXPECT_EQ(PredictStep(spec, &costs)->seconds, 8 * 4 * 3);
+}
+
+// Owners of slices reduce in half of the time, and gather in the other half,
+// which does not overlap with the backward.
+TEST(PredictStep, CountsGathersOfOwners) {
+  JobSpec spec = PairOnMesh(pipeline::Mesh(/*dp=*/2));
+  const pipeline::ModelCosts costs = CostsOfPair();
+  const ReductionCosts links = {/*latency=*/0, /*bytes_per_second=*/1e4};
+  const auto copies = PredictStep(spec, &costs, &links);
+  spec.plan.zero_stage = 1;
+  const auto owners = PredictStep(spec, &costs, &links);
+  ASSERT_TRUE(copies.ok() && owners.ok()) << owners.status();
+  EXPECT_TRUE(copies->costs.stages[0].gathers.empty());
+  const std::vector<double>& gathers = owners->costs.stages[0].gathers;
+  const std::vector<double>& whole = copies->costs.stages[0].reductions;
+  ASSERT_EQ(gathers.size(), whole.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(owners->costs.stages[0].reductions[i], whole[i] / 2, 1e-9);
+    EXPECT_NEAR(gathers[i], whole[i] / 2, 1e-9);
+    sum += gathers[i];
+  }
+  EXPECT_EQ(owners->bytes_sent, copies->bytes_sent);
+  // All of the gathers' time is behind the last backward.
+  EXPECT_GT(sum, 1);
+  EXPECT_GE(owners->seconds, owners->steady.step.seconds + sum - 1e-9);
+}
+
 // Without measurements the unit is FLOPs, and the result has the same parts.
 TEST(PredictStep, WithoutMeasuring) {
   const auto step = PredictStep(Layers(), nullptr);

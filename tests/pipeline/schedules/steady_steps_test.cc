@@ -83,6 +83,40 @@ TEST(SteadyStepsTest, ReductionsOverlapWithTheLastBackward) {
   EXPECT_EQ(SteadyAlone(Alone(2, together), stage).seconds, 6.5);
 }
 
+// Gathers follow all reductions on their lane: from 3.5 to 4.5.
+TEST(SteadyStepsTest, GathersFollowTheUpdates) {
+  StageCosts stage = {1, 1, 1};
+  stage.reductions = {0.5, 0.5};
+  stage.gathers = {0.75, 0.25};
+  ReductionOptions options;
+  options.gather_values = true;
+  const SteadyStep steady = SteadyAlone(Alone(2, options), stage);
+  EXPECT_EQ(steady.step.seconds, 3);
+  EXPECT_EQ(steady.step.ranks[0].reduced, 4.5);
+  EXPECT_EQ(steady.seconds, 4.5);
+  // Both updates precede the gathers if they need all gradients.
+  options.update_needs_all_buckets = options.reduce_findings = true;
+  EXPECT_EQ(SteadyAlone(Alone(2, options), stage).seconds, 4.5);
+}
+
+// A forward of 1.5 and a backward of 2.25 in place of 1 and 2; a rank is busy
+// for 3.
+TEST(SteadyStepsTest, SumsOfLayersMakeActionsLonger) {
+  StageCosts stage = {1, 1, 1};
+  stage.forward_sums = 0.5;
+  stage.backward_sums = 0.25;
+  SteadyStep steady = SteadyAlone(Alone(1), stage);
+  EXPECT_EQ(steady.seconds, 3.75);
+  EXPECT_EQ(steady.step.ranks[0].busy, 3);
+  EXPECT_NEAR(steady.bubble, 1 - 3 / 3.75, 1e-12);
+  // The half with the gradients of inputs has the sums: in a zero-bubble
+  // schedule each micro-batch takes as long.
+  const Tables split = *ZeroBubbleH1(1, 2);
+  EXPECT_EQ(SteadyAlone(split, stage).seconds, 2 * 3.75);
+  EXPECT_EQ(stage.SumsOf(ActionKind::kBackwardWeights), 0);
+  EXPECT_EQ(stage.SumsOf(ActionKind::kBackwardInputs), 0.25);
+}
+
 TEST(SteadyStepsTest, CostsOfReductionsAreThoseOfTheTable) {
   StepCosts costs;
   costs.stages = {{1, 1, 1}};
