@@ -63,7 +63,8 @@ ROOMS = {
     },
     "tools/trainer": {
         "terminal": (),
-        "config": ("terminal",),
+        "deepspeed": (),
+        "config": ("terminal", "deepspeed"),
         "metrics": ("terminal",),
         "launch": ("terminal", "config"),
         "doctor": ("terminal",),

@@ -42,6 +42,9 @@ Options:
   --set section.key=value  Sets a key, over the file. May be repeated.
   --ranks=N                So many ranks: sets mesh.dp to
                            N / (mesh.pp * mesh.tp).
+  --deepspeed=FILE         A configuration of DeepSpeed: what it has in common
+                           with the trainer's is set, over the file, and the
+                           rest is named (docs/deepspeed.md).
   --resume                 Goes on from the newest checkpoint in checkpoint.dir,
                            or starts where there is none.
   --init-from=FILE         Begins with the weights of a file (safetensors,

@@ -77,6 +77,12 @@ class TrainParser {
       TROUPE_ASSIGN_OR_RETURN(const std::string ranks,
                               arguments_.Value(option, "--ranks=2"));
       ranks_ = Setting{kRanksSetting, ranks, name};
+    } else if (name == "--deepspeed") {
+      TROUPE_ASSIGN_OR_RETURN(
+          const std::string file,
+          arguments_.Value(option, "--deepspeed=ds_config.json"));
+      TROUPE_RETURN_IF_ERROR(CheckPathOption(name, file));
+      options_.source.settings.push_back({kDeepSpeedSetting, file, name});
     } else if (name == "--init-from") {
       TROUPE_ASSIGN_OR_RETURN(
           const std::string file,
@@ -208,6 +214,8 @@ std::string FormatCommand(const StartWords& start, const std::string& config,
     }
     if (s.key == kRanksSetting) {
       absl::StrAppend(&text, " --ranks=", s.value);
+    } else if (s.key == kDeepSpeedSetting) {
+      absl::StrAppend(&text, " ", Quoted(absl::StrCat(s.origin, "=", s.value)));
     } else {
       absl::StrAppend(&text, " --set ",
                       Quoted(absl::StrCat(s.key, "=", s.value)));

@@ -105,7 +105,7 @@ class Run {
   // OpenData(), Prepare() and Start() are called in this order. They do all
   // that can fail before the first step.
   absl::Status OpenData() {
-    std::vector<std::string> notes;
+    std::vector<std::string> notes = loaded_.notes;
     TROUPE_ASSIGN_OR_RETURN(
         const data::DataSplits splits,
         tools::OpenData(loaded_, files_, [&](const std::string& line) {

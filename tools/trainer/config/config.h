@@ -120,6 +120,10 @@ inline constexpr char kRanksSetting[] = "ranks";
 
 // One assignment of the command line: "--set train.steps=10" is
 // {"train.steps", "10", "--set train.steps"}, "--ranks=2" is
+// Key of the setting that --deepspeed makes: the path of a configuration of
+// DeepSpeed (tools/trainer/deepspeed). Its settings precede all others.
+inline constexpr char kDeepSpeedSetting[] = "deepspeed";
+
 // {kRanksSetting, "2", "--ranks"}.
 struct Setting {
   std::string key;
@@ -135,6 +139,8 @@ struct LoadedConfig {
   std::vector<Setting> settings;  // settings of the command line, as given
 
   bool IsSet(const std::string& key) const { return origins.count(key) > 0; }
+  // Lines for the user: what was not taken of a file.
+  std::vector<std::string> notes;
   // Returns the place that a message about `key` names: where it was set, or
   // Whole() for a default.
   std::string Where(const std::string& key) const {

@@ -1,5 +1,6 @@
 // The only file that includes toml++.
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "tools/trainer/config/optimizer_kinds.h"
 #include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/precision.h"
+#include "tools/trainer/deepspeed/deepspeed_config.h"
 
 #define TOML_EXCEPTIONS 0
 #include "toml++/toml.h"
@@ -256,6 +258,69 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
   loaded.settings.assign(settings.begin(), settings.end());
   for (const Setting& setting : settings) {
     TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
+// Returns the last file of --deepspeed; null if there is none.
+const Setting* DeepSpeedFile(absl::Span<const Setting> settings) {
+  const Setting* file = nullptr;
+  for (const Setting& setting : settings) {
+    if (setting.key == kDeepSpeedSetting) file = &setting;
+  }
+  return file;
+}
+
+// Applies the settings of --deepspeed=FILE, and notes what is ignored.
+absl::StatusOr<DeepSpeedConfig> ApplyDeepSpeed(
+    absl::Span<const Setting> settings, base::FileSystem* files,
+    LoadedConfig& loaded) {
+  const Setting* const file = DeepSpeedFile(settings);
+  if (file == nullptr || files == nullptr) return DeepSpeedConfig();
+  TROUPE_ASSIGN_OR_RETURN(const std::string text,
+                          files->ReadToEnd(file->value, kDeepSpeedBytesMax));
+  absl::StatusOr<DeepSpeedConfig> config = ParseDeepSpeedConfig(text);
+  if (!config.ok()) return At(file->value, config.status().message());
+  for (const DeepSpeedSetting& taken : config->settings) {
+    TROUPE_RETURN_IF_ERROR(Apply(
+        {taken.key, taken.value, absl::StrCat(file->value, ": ", taken.source)},
+        loaded));
+  }
+  if (!config->ignored.empty()) {
+    loaded.notes.push_back(absl::StrCat(
+        file->value, ": not taken: ", absl::StrJoin(config->ignored, ", ")));
+  }
+  return config;
+}
+
+// Applies the batch sizes of --deepspeed=FILE, which depend on mesh.dp. Sizes
+// on the command line take their place.
+absl::Status ApplyBatches(const DeepSpeedConfig& deepspeed,
+                          absl::Span<const Setting> settings,
+                          LoadedConfig& loaded) {
+  DeepSpeedBatches batches = deepspeed.batches;
+  if (!batches.any()) return absl::OkStatus();
+  const std::string global = "train.global_batch_size";
+  const std::string micro = "train.micro_batch_size";
+  const auto is_given = [&](const std::string& key) {
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const Setting& s) { return s.key == key; });
+  };
+  const bool gives_global = is_given(global), gives_micro = is_given(micro);
+  const std::string& file = DeepSpeedFile(settings)->value;
+  if (!gives_global && !gives_micro) {
+    const absl::StatusOr<DeepSpeedBatches> complete =
+        CompleteBatches(batches, loaded.config.job.plan.mesh.dp());
+    if (!complete.ok()) return At(file, complete.status().message());
+    batches = *complete;
+  }
+  if (!gives_global && batches.train > 0) {
+    TROUPE_RETURN_IF_ERROR(Apply({global, absl::StrCat(batches.train),
+                                  absl::StrCat(file, ": train_batch_size")},
+                                 loaded));
+  }
+  if (gives_micro || batches.micro == 0) return absl::OkStatus();
+  return Apply({micro, absl::StrCat(batches.micro),
+                absl::StrCat(file, ": train_micro_batch_size_per_gpu")},
+               loaded);
+}
+
   }
   TROUPE_RETURN_IF_ERROR(DropCheckpoints(loaded));
   FillOptimizerDefaults(loaded);
@@ -273,6 +338,10 @@ absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
   TROUPE_ASSIGN_OR_RETURN(const std::string text,
                           files.ReadToEnd(path, kFileBytesMax));
   return ParseConfig(text, path, settings, &files);
+  TROUPE_ASSIGN_OR_RETURN(const DeepSpeedConfig deepspeed,
+                          ApplyDeepSpeed(settings, files, loaded));
 }
+    if (setting.key == kDeepSpeedSetting) continue;
 
 }  // namespace troupe::tools
+  TROUPE_RETURN_IF_ERROR(ApplyBatches(deepspeed, settings, loaded));
