@@ -111,18 +111,12 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
       slots_(std::move(layout.slots)),
       first_slot_(std::move(layout.first_slot)),
       ranges_(std::move(layout.ranges)),
-      released_(ranges_.size()),
       held_grads_(ranges_.size()) {}
 
 absl::Status ParameterArena::Init(std::int64_t elems) {
   owned_ = OwnedSlices(options_.owner, options_.owners, ranges_, elems);
   TROUPE_ASSIGN_OR_RETURN(values_,
                           Take(elems, dtype_, "parameters", allocator_));
-  if (options_.release_values && !values_.host_accessible()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("ParameterArena: values on ", values_.device().ToString(),
-                     " cannot be released between their uses; keep them"));
-  }
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Parameter& parameter = *slots_[i].parameter;
     parameter.value = View(values_, slots_[i]);
@@ -245,16 +239,6 @@ void ParameterArena::ReleaseGrads(int bucket) {
     slot.parameter->grad = Tensor();
   }
   free_grads_.push_back(std::exchange(held_grads_[bucket], Tensor()));
-}
-
-void ParameterArena::ReleaseValues(int bucket) {
-  if (!options_.release_values || released_[bucket]) return;
-  released_[bucket] = true;
-  const ArenaRange range = ranges_[bucket], owned = Owned(bucket);
-  for (const ArenaRange& others :
-       {ArenaRange{range.begin, owned.begin}, {owned.end, range.end}}) {
-    ReleasePages(View(values_, others), options_.poison_values);
-  }
 }
 
 Tensor ParameterArena::BucketGrads(int bucket) const {

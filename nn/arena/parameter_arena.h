@@ -32,19 +32,11 @@
 //   arena->Owned(0);                     // the second quarter of bucket 0
 //   arena->ViewState(momentum, arena->Owned(0));
 //
-// Owners may also have whole values only while they use them
-// (Options::release_values): after ReleaseValues() a bucket has the memory of
-// its owned slice, and of what shares a page with it. Its addresses stay the
-// same, so that views of it need no change; a gather fills it again.
-//
-//   arena->HoldValues(0);                // then gather the other slices
-//   arena->ReleaseValues(0);             // nothing reads them any more
-//
 // Errors: functions that allocate fail with kResourceExhausted if no memory is
 // left; the message says for what. Create() fails with kInvalidArgument if
 // dtypes are mixed (a rank has an arena per dtype), pad_elems is below 1 or
-// does not divide into slices for all owners, a parameter that is trained is in
-// no bucket, or values to release are in memory that the host may not access.
+// does not divide into slices for all owners, or a parameter that is trained is
+// in no bucket.
 
 #ifndef NN_ARENA_PARAMETER_ARENA_H_
 #define NN_ARENA_PARAMETER_ARENA_H_
@@ -62,7 +54,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "nn/arena/owned_slices.h"
-#include "nn/arena/released_pages.h"
 #include "nn/autograd/parameter.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
@@ -109,12 +100,6 @@ class ParameterArena {
     // Number of the equal slice of each bucket that has states here, and
     // number of all slices, which divides pad_elems.
     int owner = 0, owners = 1;
-    // Whether ReleaseValues() gives memory back. The host must have access to
-    // the values.
-    bool release_values = false;
-    // Whether released values read as NaN, and no memory is given back: for
-    // tests of readers that come too late.
-    bool poison_values = kPoisonsReleased;
   };
 
   static absl::StatusOr<std::unique_ptr<ParameterArena>> Create(
@@ -141,16 +126,6 @@ class ParameterArena {
   // more: another bucket may get it, and each Parameter's grad becomes
   // undefined. No effect if they have no memory, and with keep_grads.
   void ReleaseGrads(int bucket);
-
-  // Declares that the values of `bucket` outside of its owned slice are about
-  // to be written. They are unspecified until then, if they were released.
-  void HoldValues(int bucket) { released_[bucket] = false; }
-  // Gives back the memory of the values of `bucket` outside of its owned slice,
-  // which nothing may read any more. No effect if they are released already,
-  // and without Options::release_values.
-  void ReleaseValues(int bucket);
-  // Whether the bucket's values are released.
-  bool IsReleased(int bucket) const { return released_[bucket]; }
 
   const Tensor& values() const { return values_; }
   // Gradients of all buckets; undefined without keep_grads.
@@ -229,7 +204,6 @@ class ParameterArena {
   std::vector<ArenaRange> ranges_;
   OwnedSlices owned_;
   Tensor values_, grads_;
-  std::vector<bool> released_;  // by bucket: whether its values are
   // Memory of each bucket's gradients, or more; undefined while the bucket
   // holds none.
   std::vector<Tensor> held_grads_;

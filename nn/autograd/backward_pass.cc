@@ -22,6 +22,18 @@ bool HasWeightPiece(const Step& step) {
   return step.num_weights > 0 && step.weights_are_leaves;
 }
 
+// Tells the sink of the parameters among the first `count` inputs of a step.
+template <typename Values, typename Step>
+absl::Status NeedValues(GradientSink& sink, const Values& values,
+                        const Step& step, int count) {
+  for (int i = 0; i < count; ++i) {
+    const std::int32_t id = step.inputs[i];
+    if (id < 0 || values[id].parameter == nullptr) continue;
+    TROUPE_RETURN_IF_ERROR(sink.ValueNeeded(*values[id].parameter));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 BackwardPass::BackwardPass(Tape& tape, Kernels& kernels, GradientSink& sink,
@@ -179,7 +191,7 @@ absl::Status BackwardPass::RunRows(Tape::Step& step) {
 
 absl::Status BackwardPass::RunWeights(Tape::Step& step, int begin) {
   const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
-  TROUPE_RETURN_IF_ERROR(NeedValues(step, first));
+  TROUPE_RETURN_IF_ERROR(NeedValues(sink_, tape_.values_, step, first));
   absl::InlinedVector<WeightGrad, 2> grads(step.num_weights);
   absl::InlinedVector<bool*, 2> written(step.num_weights);  // null: a constant
   bool any = false, any_written = false, all_written = true, apart = false;
@@ -264,15 +276,6 @@ absl::Status BackwardPass::RunComputedWeights(Tape::Step& step) {
   return absl::OkStatus();
 }
 
-absl::Status BackwardPass::NeedValues(const Tape::Step& step, int count) {
-  for (int i = 0; i < count; ++i) {
-    const std::int32_t id = step.inputs[i];
-    if (id < 0 || tape_.values_[id].parameter == nullptr) continue;
-    TROUPE_RETURN_IF_ERROR(sink_.ValueNeeded(*tape_.values_[id].parameter));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status BackwardPass::RunInputs(Tape::Step& step) {
   const int count = static_cast<int>(step.inputs.size()) - step.num_weights;
   absl::InlinedVector<Tensor, 4> dx(count);
@@ -280,7 +283,8 @@ absl::Status BackwardPass::RunInputs(Tape::Step& step) {
   bool any = false;
   for (int i = 0; i < count; ++i) any |= wanted[i] = step.inputs[i] >= 0;
   if (any || !step.weights_are_leaves) {
-    TROUPE_RETURN_IF_ERROR(NeedValues(step, count + step.num_weights));
+    TROUPE_RETURN_IF_ERROR(
+        NeedValues(sink_, tape_.values_, step, count + step.num_weights));
   }
   if (!step.weights_are_leaves) {
     TROUPE_RETURN_IF_ERROR(RunComputedWeights(step));

@@ -266,8 +266,6 @@ class BackwardPass {
   class SegmentSink;
 
   bool Enters(const Tape::Step& step) const;
-  // Tells the sink of the parameters among the first `count` inputs.
-  absl::Status NeedValues(const Tape::Step& step, int count);
   absl::Status NeedGradient(Parameter& parameter);
   absl::StatusOr<GradPlace> PlaceOf(const Tape::Value& value);
   // Computes the gradients of the weights from number `begin` on.

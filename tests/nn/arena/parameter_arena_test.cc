@@ -1,13 +1,8 @@
 #include "nn/arena/parameter_arena.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -411,83 +406,6 @@ TEST(ParameterArena, ParametersOutliveItWithTheirMemory) {
   EXPECT_TRUE(
       (*ParameterArena::Create({{&a}}, {16}, allocator))->Initialize(1).ok());
   EXPECT_EQ(ValuesOf(a.value), std::vector<double>(4, 1.0));
-}
-
-// Returns the number of bytes of memory that pages of `elems` take.
-std::int64_t ResidentBytes(const Tensor& elems) {
-  const std::int64_t page = sysconf(_SC_PAGESIZE);
-  const auto begin = reinterpret_cast<std::uintptr_t>(elems.raw());
-  const std::uintptr_t first = begin / page * page;
-  const std::size_t bytes = begin + elems.bytes() - first;
-  std::vector<unsigned char> in_memory((bytes + page - 1) / page);
-  EXPECT_EQ(mincore(reinterpret_cast<void*>(first), bytes, in_memory.data()),
-            0);
-  return page * std::count_if(in_memory.begin(), in_memory.end(),
-                              [](unsigned char c) { return (c & 1) != 0; });
-}
-
-// An arena of two buckets, of which owner 1 of 4 has slices.
-struct ReleasingArena {
-  explicit ReleasingArena(bool poisons, bool releases = true) {
-    ParameterArena::Options options;
-    options.pad_elems = 64;
-    options.owner = 1;
-    options.owners = 4;
-    options.release_values = releases;
-    options.poison_values = poisons;
-    arena = *ParameterArena::Create({{&a}, {&b}}, options, allocator);
-    EXPECT_TRUE(arena->Initialize(/*seed=*/1).ok());
-  }
-
-  CachingAllocator allocator;
-  Parameter a = Make("a", {1 << 20}), b = Make("b", {1 << 18});
-  std::unique_ptr<ParameterArena> arena;
-};
-
-TEST(ParameterArena, ReleasedValuesTakeNoMemory) {
-  ReleasingArena made(/*poisons=*/false);
-  ParameterArena& arena = *made.arena;
-  const Tensor handle = made.a.value;
-  const void* const at = handle.raw();
-  const Tensor values = arena.BucketValues(0);
-  EXPECT_EQ(ResidentBytes(values), 4 << 20);
-  arena.ReleaseValues(0);
-  EXPECT_TRUE(arena.IsReleased(0));
-  EXPECT_FALSE(arena.IsReleased(1));
-  // The owned slice, and what lies on its pages.
-  EXPECT_LE(ResidentBytes(values), (1 << 20) + (1 << 14));
-  const ArenaRange owned = arena.Owned(0);
-  EXPECT_EQ(ValuesOf(arena.View(arena.values(), owned)),
-            std::vector<double>(owned.size(), 1.0));
-  // The bucket beside it is untouched.
-  EXPECT_EQ(ValuesOf(made.b.value),
-            std::vector<double>(made.b.shape.numel(), 1.0));
-  arena.HoldValues(0);
-  EXPECT_FALSE(arena.IsReleased(0));
-  std::fill_n(values.data<float>(), values.numel(), 2.0f);
-  EXPECT_EQ(handle.raw(), at);
-  EXPECT_EQ(ValuesOf(handle), std::vector<double>(handle.numel(), 2.0));
-}
-
-TEST(ParameterArena, PoisonedValuesReadAsNaN) {
-  ReleasingArena made(/*poisons=*/true);
-  made.arena->ReleaseValues(1);
-  const std::vector<double> values = ValuesOf(made.b.value);
-  const std::int64_t begin = made.arena->range(1).begin;
-  const ArenaRange owned = made.arena->Owned(1);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::int64_t element = begin + static_cast<std::int64_t>(i);
-    const bool own = element >= owned.begin && element < owned.end;
-    ASSERT_EQ(std::isnan(values[i]), !own) << i;
-  }
-}
-
-TEST(ParameterArena, KeepsValuesThatAreNotToBeReleased) {
-  ReleasingArena made(/*poisons=*/true, /*releases=*/false);
-  made.arena->ReleaseValues(0);
-  EXPECT_FALSE(made.arena->IsReleased(0));
-  EXPECT_EQ(ValuesOf(made.a.value),
-            std::vector<double>(made.a.shape.numel(), 1.0));
 }
 
 }  // namespace

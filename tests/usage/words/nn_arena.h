@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/arena/parameter_arena.h"
+#include "nn/arena/released_values.h"
 #include "nn/autograd/parameter.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/tensor.h"
@@ -28,6 +29,10 @@ extern ParameterArena::Options options;
 extern std::unique_ptr<ParameterArena> arena;
 extern const Tensor momentum;
 }  // namespace parameter_arena_h
+
+namespace released_values_h {
+extern std::unique_ptr<ParameterArena> arena;
+}  // namespace released_values_h
 
 }  // namespace troupe::nn::usage
 

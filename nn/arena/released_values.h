@@ -1,0 +1,65 @@
+// The values of an arena's buckets where owners have slices of them, and whole
+// buckets only while they use them (ZeRO, stage 3). Meanwhile the memory of the
+// other slices goes back to the system, and its addresses stay valid: tensors,
+// and what a backward saves of them, go on pointing there.
+//
+//   ReleasedValues values(*arena, /*poisons=*/kPoisonsReleased);
+//   values.Release(/*bucket=*/0);         // all but the owned slice is lost
+//   values.Hold(0);                       // it is about to be written
+//
+// Only whole pages go back, so that values beside them stay; their elements
+// read as zeros. Those on other pages read as NaN (all bits are 1). In builds
+// with assertions or a sanitizer all do, and no page goes back: so a test finds
+// a reader that comes too late.
+//
+// Cost: a call of the system, some 0.1 us a page, and a page fault for each
+// page that is written again.
+//
+// Threads: any; nobody may use the bucket meanwhile.
+
+#ifndef NN_ARENA_RELEASED_VALUES_H_
+#define NN_ARENA_RELEASED_VALUES_H_
+
+#include <vector>
+
+#include "nn/arena/owned_slices.h"
+#include "nn/arena/parameter_arena.h"
+
+namespace troupe::nn {
+
+// Whether all released elements read as NaN, and no memory is given back.
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || \
+    defined(__SANITIZE_THREAD__)
+inline constexpr bool kPoisonsReleased = true;
+#else
+inline constexpr bool kPoisonsReleased = false;
+#endif
+
+class ReleasedValues {
+ public:
+  // The arena outlives this. Its values are memory that the host may access,
+  // private to the process.
+  explicit ReleasedValues(const ParameterArena& arena,
+                          bool poisons = kPoisonsReleased)
+      : arena_(arena), poisons_(poisons), released_(arena.num_buckets()) {}
+
+  // Declares that the values of a bucket outside of its owned slice are about
+  // to be written. They are unspecified until then, if they were released.
+  void Hold(int bucket) { released_[bucket] = false; }
+  // Gives back the memory of the values of a bucket outside of its owned slice,
+  // which nothing may read any more. No effect if they are released already.
+  void Release(int bucket);
+  // Returns whether the bucket's values are released.
+  bool Has(int bucket) const { return released_[bucket]; }
+
+ private:
+  void ReleaseRange(const ArenaRange& range) const;
+
+  const ParameterArena& arena_;
+  const bool poisons_;
+  std::vector<bool> released_;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_ARENA_RELEASED_VALUES_H_

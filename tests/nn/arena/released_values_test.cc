@@ -1,0 +1,98 @@
+#include "nn/arena/released_values.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+Parameter Make(const std::string& name, const Shape& shape) {
+  Parameter p;
+  p.name = name;
+  p.shape = shape;
+  p.init = Initializer::Constant(1);
+  return p;
+}
+
+// Returns the number of bytes of memory that pages of `elems` take.
+std::int64_t ResidentBytes(const Tensor& elems) {
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  const auto begin = reinterpret_cast<std::uintptr_t>(elems.raw());
+  const std::uintptr_t first = begin / page * page;
+  const std::size_t bytes = begin + elems.bytes() - first;
+  std::vector<unsigned char> in_memory((bytes + page - 1) / page);
+  EXPECT_EQ(mincore(reinterpret_cast<void*>(first), bytes, in_memory.data()),
+            0);
+  return page * std::count_if(in_memory.begin(), in_memory.end(),
+                              [](unsigned char c) { return (c & 1) != 0; });
+}
+
+// An arena of two buckets, of which owner 1 of 4 has slices.
+struct ReleasingArena {
+  explicit ReleasingArena(bool poisons) {
+    ParameterArena::Options options;
+    options.pad_elems = 64;
+    options.owner = 1;
+    options.owners = 4;
+    arena = *ParameterArena::Create({{&a}, {&b}}, options, allocator);
+    EXPECT_TRUE(arena->Initialize(/*seed=*/1).ok());
+    values = std::make_unique<ReleasedValues>(*arena, poisons);
+  }
+
+  CachingAllocator allocator;
+  Parameter a = Make("a", {1 << 20}), b = Make("b", {1 << 18});
+  std::unique_ptr<ParameterArena> arena;
+  std::unique_ptr<ReleasedValues> values;
+};
+
+TEST(ReleasedValues, TakeNoMemory) {
+  ReleasingArena made(/*poisons=*/false);
+  ParameterArena& arena = *made.arena;
+  const Tensor handle = made.a.value;
+  const void* const at = handle.raw();
+  const Tensor values = arena.BucketValues(0);
+  EXPECT_EQ(ResidentBytes(values), 4 << 20);
+  made.values->Release(0);
+  EXPECT_TRUE(made.values->Has(0));
+  EXPECT_FALSE(made.values->Has(1));
+  // The owned slice, and what lies on its pages.
+  EXPECT_LE(ResidentBytes(values), (1 << 20) + (1 << 14));
+  const ArenaRange owned = arena.Owned(0);
+  EXPECT_EQ(ValuesOf(arena.View(arena.values(), owned)),
+            std::vector<double>(owned.size(), 1.0));
+  // The bucket beside it is untouched.
+  EXPECT_EQ(ValuesOf(made.b.value),
+            std::vector<double>(made.b.shape.numel(), 1.0));
+  made.values->Hold(0);
+  EXPECT_FALSE(made.values->Has(0));
+  std::fill_n(values.data<float>(), values.numel(), 2.0f);
+  EXPECT_EQ(handle.raw(), at);
+  EXPECT_EQ(ValuesOf(handle), std::vector<double>(handle.numel(), 2.0));
+}
+
+TEST(ReleasedValues, ReadAsNaNWherePoisoned) {
+  ReleasingArena made(/*poisons=*/true);
+  made.values->Release(1);
+  const std::vector<double> values = ValuesOf(made.b.value);
+  const std::int64_t begin = made.arena->range(1).begin;
+  const ArenaRange owned = made.arena->Owned(1);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t element = begin + static_cast<std::int64_t>(i);
+    const bool own = element >= owned.begin && element < owned.end;
+    ASSERT_EQ(std::isnan(values[i]), !own) << i;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn
