@@ -99,6 +99,7 @@ JobSpec OnOneRank(JobSpec job) {
   plan.cuts.clear();
   plan.virtual_stages = 1;
   plan.placement = pipeline::Placement();
+  job.open_mesh.reset();
   job.open_pipeline.reset();
   plan.schedule = nullptr;
   return job;

@@ -80,8 +80,18 @@ struct NumericChoices {
   nn::ChoicesByDevice algorithms;
 };
 
+// What a job that chose its mesh itself has chosen besides the fields of a plan,
+// for its other processes and for a resumed run. The job fills it in.
+struct LayoutChoices {
+  static constexpr char kFieldsOf[] = "PlanOptions";
+
+  bool mesh_is_chosen = false;
+  std::string schedule_name;  // pipeline/schedules; empty: there is one stage
+  bool recomputes = false;    // activations of all blocks
+};
+
 // Choices that PlanOptions and Plan share.
-struct PlanChoices : ReductionChoices, NumericChoices {
+struct PlanChoices : ReductionChoices, NumericChoices, LayoutChoices {
   static constexpr char kFieldsOf[] = "PlanOptions";
 
   // Returns the number of replicas that share optimizer states, each of which

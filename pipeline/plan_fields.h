@@ -192,6 +192,9 @@ void VisitFields(Visitor&& visit, T& plan) {
   visit.Flat(plan.dynamic_loss_scale);
   visit(Later("cross_step"), plan.cross_step);
   visit(Flag("zero_stage").From(0).To(kZeroStageMax), plan.zero_stage);
+  visit(Flag("mesh_is_chosen"), plan.mesh_is_chosen);
+  visit(Flag("schedule_name"), plan.schedule_name);
+  visit(Flag("recomputes"), plan.recomputes);
   visit(Later("strict_order"), plan.dispatch);
   visit(Named("device"), plan.device);
   visit(Named("kernels"), plan.kernels);

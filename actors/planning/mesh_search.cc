@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/planning/step_prediction.h"
+#include "actors/spec/division_checks.h"
 #include "base/check.h"
 #include "base/format_bytes.h"
 #include "pipeline/mesh.h"
@@ -37,6 +38,11 @@ absl::Status Check(const MeshSearch& search) {
         "MeshSearch: ranks is ", search.ranks, " and global_batch_size ",
         search.global_batch_size, "; set both to 1 or more"));
   }
+  if (search.tp > 0 && search.ranks % search.tp != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("MeshSearch: tp is ", search.tp, ", and ranks is ",
+                     search.ranks, "; set tp to a divisor, or to 0"));
+  }
   if (search.spec_of == nullptr || search.measure == nullptr) {
     return absl::InvalidArgumentError(
         "MeshSearch: spec_of or measure is not set; set both");
@@ -62,7 +68,7 @@ void PutSimplestFirst(std::vector<JudgedMesh>& meshes) {
   constexpr double kAlike = 1.01;
   const auto cost = [](const JudgedMesh& judged) {
     return std::tuple(judged.mesh.recompute, judged.mesh.zero_stage,
-                      judged.mesh.pp);
+                      judged.mesh.tp, judged.mesh.pp);
   };
   std::size_t simplest = 0;
   for (std::size_t i = 1; i < meshes.size() && meshes[i].status.ok(); ++i) {
@@ -90,6 +96,26 @@ void AddSchedules(const MeshChoice& choice, std::vector<MeshChoice>& choices) {
   }
 }
 
+// Returns the error of a job that cannot be, or whose ranks along tp would be
+// copies. Cheap: measures nothing.
+absl::Status CheckDivision(const JobSpec& spec) {
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
+                          MakeOptimizer(spec));
+  TROUPE_RETURN_IF_ERROR(CheckOwners(spec.plan, *optimizer));
+  if (spec.plan.mesh.tp() == 1) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(const pipeline::Plan plan,
+                          MakeJobPlan(spec, spec.plan));
+  if (!plan.SplitsParameters()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        pipeline::AxisFieldName("tp"),
+        ": no layer of the model is split, so its ranks would be copies; take "
+        "more replicas"));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto kernels,
+                          OpenRankKernels(spec, /*local_rank=*/0));
+  return CheckPieces(plan, *optimizer, *kernels);
+}
+
 class Judge {
  public:
   explicit Judge(const MeshSearch& search) : search_(search) {}
@@ -98,10 +124,8 @@ class Judge {
     JudgedMesh judged;
     judged.mesh = mesh;
     const absl::StatusOr<JobSpec> spec = search_.spec_of(mesh);
-    if (!spec.ok()) {
-      judged.status = spec.status();
-      return judged;
-    }
+    judged.status = spec.ok() ? CheckDivision(*spec) : spec.status();
+    if (!judged.status.ok()) return judged;
     TROUPE_ASSIGN_OR_RETURN(const pipeline::ModelCosts* costs,
                             CostsOf(mesh, *spec));
     const absl::StatusOr<StepPrediction> step =
@@ -123,7 +147,7 @@ class Judge {
  private:
   absl::StatusOr<const pipeline::ModelCosts*> CostsOf(const MeshChoice& mesh,
                                                       const JobSpec& spec) {
-    const auto key = std::pair(mesh.micro_batch_size, mesh.recompute);
+    const auto key = std::tuple(mesh.micro_batch_size, mesh.tp, mesh.recompute);
     const auto found = costs_.find(key);
     if (found != costs_.end()) return &found->second;
     TROUPE_ASSIGN_OR_RETURN(pipeline::ModelCosts costs, search_.measure(spec));
@@ -138,39 +162,74 @@ class Judge {
     return absl::ResourceExhaustedError(absl::StrCat(
         "needs ", text(bytes), " a rank, ", text(bytes - search_.memory_limit),
         " more than ", text(search_.memory_limit),
-        "; raise the limit, or take more stages"));
+        "; raise the limit, or take more ranks"));
   }
 
   const MeshSearch& search_;
-  std::map<std::pair<std::int64_t, bool>, pipeline::ModelCosts> costs_;
+  // Indexed by size of micro-batch, ranks along tp, and recomputation.
+  std::map<std::tuple<std::int64_t, int, bool>, pipeline::ModelCosts> costs_;
 };
+
+// Appends the choices on `choice`'s mesh.
+void AddSizes(const MeshSearch& search, MeshChoice choice,
+              std::vector<MeshChoice>& choices) {
+  const std::int64_t samples =
+      pipeline::LargestShare(search.global_batch_size, choice.dp);
+  for (const std::int64_t size : SizesOf(search, choice.pp, samples)) {
+    choice.micro_batch_size = size;
+    choice.micro_batches = static_cast<int>((samples + size - 1) / size);
+    for (const bool recompute : {false, true}) {
+      if (recompute && !search.tries_recompute) continue;
+      choice.recompute = recompute;
+      for (const int stage : search.zero_stages) {
+        if (stage > 0 && choice.dp == 1) continue;
+        choice.zero_stage = stage;
+        AddSchedules(choice, choices);
+      }
+    }
+  }
+}
+
+// Size of the mesh, recomputation, and ZeRO's stage.
+using Layout = std::tuple<int, int, bool, int>;
+
+Layout LayoutOf(const MeshChoice& mesh) {
+  return {mesh.tp, mesh.pp, mesh.recompute, mesh.zero_stage};
+}
+
+// Whether the choice cannot be, and could not without recomputation, or without
+// ZeRO: one line is enough.
+bool IsTold(const JudgedMesh& judged,
+            const std::map<Layout, JudgedMesh>& best) {
+  const auto cannot_be = [](const absl::Status& status) {
+    return !status.ok() && !absl::IsResourceExhausted(status);
+  };
+  if (!cannot_be(judged.status)) return false;
+  MeshChoice kept = judged.mesh, whole = judged.mesh;
+  kept.recompute = false;
+  whole.zero_stage = 0;
+  for (const MeshChoice& other : {kept, whole}) {
+    const Layout layout = LayoutOf(other);
+    if (layout == LayoutOf(judged.mesh)) continue;
+    const auto found = best.find(layout);
+    if (found != best.end() && cannot_be(found->second.status)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
 std::vector<MeshChoice> MeshChoices(const MeshSearch& search) {
   std::vector<MeshChoice> choices;
-  for (int pp = 1; pp <= search.ranks; ++pp) {
-    const int dp = search.ranks / pp;
-    if (search.ranks % pp != 0) continue;
-    const std::int64_t samples =
-        pipeline::LargestShare(search.global_batch_size, dp);
-    MeshChoice choice;
-    choice.dp = dp;
-    choice.pp = pp;
-    for (const std::int64_t size : SizesOf(search, pp, samples)) {
-      choice.micro_batch_size = size;
-      choice.micro_batches = static_cast<int>((samples + size - 1) / size);
-      for (const bool recompute : {false, true}) {
-        for (const int zero_stage : {0, 1}) {
-          if ((recompute && !search.tries_recompute) ||
-              (zero_stage > 0 && (!search.tries_zero || dp == 1))) {
-            continue;
-          }
-          choice.recompute = recompute;
-          choice.zero_stage = zero_stage;
-          AddSchedules(choice, choices);
-        }
-      }
+  for (int tp = 1; tp <= search.ranks; ++tp) {
+    if (search.ranks % tp != 0 || (search.tp > 0 && tp != search.tp)) continue;
+    for (int pp = 1; pp <= search.ranks / tp; ++pp) {
+      if (search.ranks / tp % pp != 0) continue;
+      MeshChoice choice;
+      choice.dp = search.ranks / tp / pp;
+      choice.pp = pp;
+      choice.tp = tp;
+      AddSizes(search, choice, choices);
     }
   }
   return choices;
@@ -182,25 +241,19 @@ absl::StatusOr<std::vector<JudgedMesh>> JudgeMeshes(
   TROUPE_RETURN_IF_ERROR(Check(search));
   const std::vector<MeshChoice> choices = MeshChoices(search);
   Judge judge(search);
-  // Indexed by pp, recomputation and ZeRO's stage.
-  std::map<std::tuple<int, bool, int>, JudgedMesh> best;
+  std::map<Layout, JudgedMesh> best;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (progress != nullptr) {
       progress(static_cast<int>(i), static_cast<int>(choices.size()));
     }
     TROUPE_ASSIGN_OR_RETURN(JudgedMesh judged, judge.Of(choices[i]));
-    const auto key = std::tuple(judged.mesh.pp, judged.mesh.recompute,
-                                judged.mesh.zero_stage);
-    const auto [found, is_new] = best.try_emplace(key, judged);
+    const auto [found, is_new] =
+        best.try_emplace(LayoutOf(judged.mesh), judged);
     if (!is_new && IsBetter(judged, found->second)) found->second = judged;
   }
   std::vector<JudgedMesh> meshes;
-  for (auto& [key, mesh] : best) {
-    // One line says why a mesh cannot be.
-    const bool is_told = key != std::tuple(mesh.mesh.pp, false, 0) &&
-                         !mesh.status.ok() &&
-                         !absl::IsResourceExhausted(mesh.status);
-    if (!is_told) meshes.push_back(mesh);
+  for (const auto& [layout, mesh] : best) {
+    if (!IsTold(mesh, best)) meshes.push_back(mesh);
   }
   std::stable_sort(meshes.begin(), meshes.end(), IsBetter);
   PutSimplestFirst(meshes);

@@ -1,6 +1,6 @@
-// Compares the ways to lay out a job on a number of ranks: replicas, stages,
-// schedules, sizes of micro-batches, recomputation, ZeRO. Predicts the step of
-// each, and says why the others cannot be.
+// Compares the ways to lay out a job on a number of ranks: replicas, tensor
+// parallelism, stages, schedules, sizes of micro-batches, recomputation, ZeRO.
+// Predicts the step of each, and says why the others cannot be.
 //
 //   MeshSearch search;
 //   search.ranks = 8;
@@ -9,7 +9,7 @@
 //   search.measure = MeasureCosts;
 //   search.spec_of = [&](const MeshChoice& mesh) -> absl::StatusOr<JobSpec> {
 //     JobSpec spec = base;
-//     spec.plan.mesh = pipeline::Mesh(mesh.dp, mesh.pp);
+//     spec.plan.mesh = pipeline::Mesh(mesh.dp, mesh.pp, mesh.tp);
 //     spec.plan.micro_batch_size = mesh.micro_batch_size;
 //     return spec;
 //   };
@@ -19,48 +19,29 @@
 //   meshes.back().status;        // "needs 3.1 GiB a rank, 1.1 GiB more ..."
 //
 // Steps are predicted from the measured costs of the model's parts
-// (measure_costs.h), which are measured once for each size of micro-batch and
-// with and without recomputation: half a second each.
+// (measure_costs.h), which are measured once for each size of micro-batch, each
+// number of ranks along tp, and with and without recomputation: half a second
+// each.
 
 #ifndef ACTORS_PLANNING_MESH_SEARCH_H_
 #define ACTORS_PLANNING_MESH_SEARCH_H_
 
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/planning/reduction_costs.h"
 #include "actors/spec/job_spec.h"
+#include "actors/spec/open_mesh.h"
 #include "pipeline/cut_search.h"
 
 namespace troupe::actors {
 
-// A way to lay out a job.
-struct MeshChoice {
-  int dp = 1, pp = 1;
-  int virtual_stages = 1;  // chunks of each rank
-  std::string schedule;    // name (pipeline/schedules); empty: pp is 1
-  std::int64_t micro_batch_size = 1;
-  int micro_batches = 1;
-  bool recompute = false;  // activations of all blocks
-  int zero_stage = 0;      // PlanOptions::zero_stage
-};
-
-struct MeshSearch {
+struct MeshSearch : MeshRange {
   int ranks = 1;
   std::int64_t global_batch_size = 1;
-  // Size of micro-batches; 0: sizes that give a replica pp, 2 pp or 4 pp of
-  // them are compared.
-  std::int64_t micro_batch_size = 0;
-  bool tries_recompute = true;
-  // Whether replicas may share the optimizer's states, where there are some.
-  bool tries_zero = true;
-  // Limit in bytes on what a rank needs.
-  double memory_limit = std::numeric_limits<double>::infinity();
   // Makes the job, without open choices. Its errors say why a choice cannot be.
   std::function<absl::StatusOr<JobSpec>(const MeshChoice&)> spec_of;
   // Measures a job's model: MeasureCosts().
@@ -76,21 +57,22 @@ struct JudgedMesh {
   double seconds = 0;  // a step takes so long
   double bubble = 0;   // idle part of the ranks' time, from 0 to 1
   double bytes = 0;    // memory of the rank that needs most
-  // Bytes that a rank sends in a step's reductions over replicas.
+  // Bytes that a rank sends in a step, as StepPrediction::bytes_sent.
   double bytes_sent = 0;
 };
 
-// Returns the choices to compare: each divisor of `ranks` as pp, and for each
+// Returns the choices to compare: divisors of `ranks` as tp and pp, and for each
 // the schedules by name with one chunk a rank and with two. A schedule that
-// does not take the sizes is found out later.
+// does not take the sizes, or a model that cannot be split, is found out later.
 std::vector<MeshChoice> MeshChoices(const MeshSearch& search);
 
 // Returns for each size of the mesh, with and without recomputation and ZeRO,
 // the fastest choice that fits, the fastest first; of several within one
-// percent, the first has neither if possible, and the fewest stages. Behind
-// them stand those that need too much memory, the smallest first, and for each
-// mesh that cannot be at all, one choice with its error. Calls `progress` with
-// the number of choices judged and of all, unless it is null.
+// percent, the first has neither if possible, and the fewest ranks along tp and
+// stages. Behind them stand those that need too much memory, the smallest
+// first, and those that cannot be, each with its error: a choice with
+// recomputation or ZeRO only if it could be without. Calls `progress` with the
+// number of choices judged and of all, unless it is null.
 //   kInvalidArgument: a number is below 1, or a function is not set.
 //   the error of `measure`.
 absl::StatusOr<std::vector<JudgedMesh>> JudgeMeshes(

@@ -11,12 +11,13 @@
 #include "actors/checkpoint/plan_file.h"
 #include "actors/planning/calibrate.h"
 #include "actors/planning/dtype_choice.h"
+#include "actors/planning/mesh_choice.h"
 #include "actors/planning/pipeline_choice.h"
-#include "actors/setup/division_checks.h"
 #include "actors/setup/group_makers.h"
 #include "actors/setup/rank_setup.h"
 #include "actors/setup/resume.h"
 #include "actors/setup/settings.h"
+#include "actors/spec/division_checks.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
@@ -217,6 +218,22 @@ absl::Status CloseDType(const pipeline::Plan* plan, ProcessContext& process) {
   return absl::OkStatus();
 }
 
+// Chooses the mesh, if it is open, for the dtype that was chosen.
+absl::Status CloseMesh(const pipeline::Plan* plan, ProcessContext& process) {
+  if (!process.spec->open_mesh.has_value()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithMesh(*process.spec, plan));
+  process.spec = std::make_shared<const JobSpec>(std::move(closed));
+  return absl::OkStatus();
+}
+
+// Lays out the job as process 0 has, if its mesh is open.
+absl::Status AdoptMesh(const pipeline::Plan& plan, ProcessContext& process) {
+  if (!process.spec->open_mesh.has_value()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithMeshOf(*process.spec, plan));
+  process.spec = std::make_shared<const JobSpec>(std::move(closed));
+  return absl::OkStatus();
+}
+
 // Chooses the cuts, if they are open: measured in the dtype that was chosen.
 absl::Status ClosePipeline(const pipeline::Plan* plan,
                            ProcessContext& process) {
@@ -239,6 +256,7 @@ absl::Status Decide(ProcessContext& process) {
   const bool has_plan = saved.ok() && saved->has_value();
   const pipeline::Plan* const before = has_plan ? &**saved : nullptr;
   TROUPE_RETURN_IF_ERROR(CloseDType(before, process));
+  TROUPE_RETURN_IF_ERROR(CloseMesh(before, process));
   TROUPE_RETURN_IF_ERROR(ClosePipeline(before, process));
   const JobSpec& spec = *process.spec;
   if (has_plan) spec.kernel_choices->Adopt((*saved)->algorithms);
@@ -318,6 +336,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   if (decided != nullptr) {
     process->plan = decided->plan;
     TROUPE_RETURN_IF_ERROR(CloseDType(decided->plan.get(), *process));
+    TROUPE_RETURN_IF_ERROR(AdoptMesh(*decided->plan, *process));
     process->spec->kernel_choices->Adopt(decided->plan->algorithms);
     TROUPE_ASSIGN_OR_RETURN(
         process->resume,

@@ -1,4 +1,4 @@
-#include "actors/setup/division_checks.h"
+#include "actors/spec/division_checks.h"
 
 #include <string>
 

@@ -7,8 +7,8 @@
 //
 // Errors name the field (base/field_error.h) and what to set in its place.
 
-#ifndef ACTORS_SETUP_DIVISION_CHECKS_H_
-#define ACTORS_SETUP_DIVISION_CHECKS_H_
+#ifndef ACTORS_SPEC_DIVISION_CHECKS_H_
+#define ACTORS_SPEC_DIVISION_CHECKS_H_
 
 #include "absl/status/status.h"
 #include "nn/kernels/kernels.h"
@@ -27,4 +27,4 @@ absl::Status CheckPieces(const pipeline::Plan& plan,
 
 }  // namespace troupe::actors
 
-#endif  // ACTORS_SETUP_DIVISION_CHECKS_H_
+#endif  // ACTORS_SPEC_DIVISION_CHECKS_H_

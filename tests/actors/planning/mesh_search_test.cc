@@ -35,7 +35,7 @@ JobSpec SpecOf(const MeshChoice& mesh) {
     model->Append<nn::Linear>(32, 10);
     return model;
   };
-  spec.plan.mesh = pipeline::Mesh(mesh.dp, mesh.pp);
+  spec.plan.mesh = pipeline::Mesh(mesh.dp, mesh.pp, mesh.tp);
   spec.plan.global_batch_size = 16;
   spec.plan.micro_batch_size = mesh.micro_batch_size;
   spec.plan.zero_stage = mesh.zero_stage;
@@ -62,6 +62,7 @@ pipeline::ModelCosts CostsOf(const JobSpec& spec) {
 MeshSearch Search(int ranks) {
   MeshSearch search;
   search.ranks = ranks;
+  search.tp = 1;
   search.global_batch_size = 16;
   search.reductions = {/*latency=*/0, /*bytes_per_second=*/1e6};
   search.spec_of = [](const MeshChoice& mesh) -> absl::StatusOr<JobSpec> {
@@ -142,7 +143,8 @@ TEST(MeshSearchTest, TheFastestThatFitsIsFirst) {
 
 TEST(MeshSearchTest, WhatNeedsTooMuchMemorySaysHowMuch) {
   MeshSearch search = Search(2);
-  search.tries_recompute = search.tries_zero = false;
+  search.tries_recompute = false;
+  search.zero_stages = {0};
   const std::vector<JudgedMesh> all = Judged(search);
   ASSERT_EQ(all.size(), 2);
   const JudgedMesh& larger = all[0].bytes > all[1].bytes ? all[0] : all[1];
@@ -173,6 +175,68 @@ TEST(MeshSearchTest, OwnersOfStatesNeedLessMemory) {
   EXPECT_EQ(replicas[0].bytes_sent, replicas[1].bytes_sent);
 }
 
+// A model that declares no cut is refused over tp; each divisor is tried.
+TEST(MeshSearchTest, TpNeedsLayersThatAreSplit) {
+  MeshSearch search = Search(4);
+  search.tp = 0;
+  search.micro_batch_size = 4;
+  search.tries_recompute = false;
+  std::set<int> widths;
+  for (const MeshChoice& choice : MeshChoices(search)) {
+    widths.insert(choice.tp);
+    EXPECT_EQ(choice.tp * choice.dp * choice.pp, 4);
+  }
+  EXPECT_EQ(widths, (std::set<int>{1, 2, 4}));
+  int refused = 0;
+  for (const JudgedMesh& judged : Judged(search)) {
+    EXPECT_EQ(judged.status.ok(), judged.mesh.tp == 1) << judged.status;
+    if (judged.status.ok()) continue;
+    ++refused;
+    EXPECT_THAT(std::string(judged.status.message()),
+                HasSubstr("tp: no layer of the model is split, so"));
+    EXPECT_EQ(judged.mesh.zero_stage, 0);
+  }
+  EXPECT_EQ(refused, 3);  // tp 2 with dp 2 or pp 2; tp 4
+}
+
+// Four ranks along tp do not divide the width; two do, and ZeRO with tp is
+// refused as a job refuses it.
+TEST(MeshSearchTest, TpMustDivideTheWidths) {
+  MeshSearch search = Search(4);
+  search.tp = 0;
+  search.micro_batch_size = 4;
+  search.tries_recompute = false;
+  const auto spec_of = search.spec_of;
+  search.spec_of = [=](const MeshChoice& mesh) -> absl::StatusOr<JobSpec> {
+    absl::StatusOr<JobSpec> spec = spec_of(mesh);
+    if (!spec.ok()) return spec;
+    spec->model = [] {
+      auto model = std::make_unique<nn::Sequential>();
+      model->Append<nn::Flatten>();
+      model->Append<nn::Linear>(784, 6).set_parallel(nn::Linear::kColumn);
+      model->Append<nn::Linear>(6, 10).set_parallel(nn::Linear::kRow);
+      model->Append<nn::Linear>(10, 10);
+      model->Append<nn::Linear>(10, 10);
+      return model;
+    };
+    return spec;
+  };
+  bool two = false, four = false;
+  for (const JudgedMesh& judged : Judged(search)) {
+    const std::string message(judged.status.message());
+    if (judged.mesh.tp == 2 && judged.mesh.zero_stage == 0) {
+      two |= judged.status.ok();
+    }
+    if (judged.mesh.tp != 4) continue;
+    four = true;
+    EXPECT_FALSE(judged.status.ok());
+    EXPECT_THAT(message, HasSubstr("4"));
+    EXPECT_EQ(message.find("copies"), std::string::npos) << message;
+  }
+  EXPECT_TRUE(two);
+  EXPECT_TRUE(four);
+}
+
 TEST(MeshSearchTest, MeshesThatCannotBeSayWhy) {
   MeshSearch search = Search(8);
   search.micro_batch_size = 1;
@@ -190,6 +254,10 @@ TEST(MeshSearchTest, BadSearchesAreErrors) {
   MeshSearch search = Search(0);
   EXPECT_THAT(std::string(JudgeMeshes(search).status().message()),
               HasSubstr("ranks is 0"));
+  search = Search(2);
+  search.tp = 3;
+  EXPECT_THAT(std::string(JudgeMeshes(search).status().message()),
+              HasSubstr("tp is 3, and ranks is 2"));
   search = Search(2);
   search.measure = nullptr;
   EXPECT_THAT(std::string(JudgeMeshes(search).status().message()),

@@ -24,6 +24,7 @@
 #include "actors/engine/step_runner.h"
 #include "actors/job.h"
 #include "actors/planning/measure_costs.h"
+#include "actors/planning/mesh_choice.h"
 #include "actors/program/call_note.h"
 #include "actors/program/program_rank.h"
 #include "actors/program/program_spec.h"
