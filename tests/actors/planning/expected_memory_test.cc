@@ -3,12 +3,15 @@
 #include <memory>
 
 #include "actors/job.h"
+#include "data/in_memory_dataset.h"
 #include "gtest/gtest.h"
+#include "nn/models/gpt2.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/recompute.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/adam.h"
+#include "nn/tensor/caching_allocator.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -125,6 +128,63 @@ TEST(ExpectedMemory, IsThatOfARunOrMore) {
   const double peak = static_cast<double>(reports.steps.back().peak_bytes);
   EXPECT_GT(reports.info.memory.total(), 0.5 * peak);
   EXPECT_LT(reports.info.memory.total(), 2 * peak);
+}
+
+constexpr std::int64_t kSequences = 64, kTokens = 16, kVocabulary = 64;
+
+data::DatasetPtr Sequences() {
+  nn::CachingAllocator memory;
+  const nn::Shape shape = {kSequences, kTokens};
+  nn::Tensor tokens = nn::Tensor::Zeros(shape, nn::DType::kI64, memory);
+  return *data::MakeInMemoryDataset(tokens, tokens, kVocabulary);
+}
+
+// Returns a job of a GPT of 12 layers with AdamW, two micro-batches of a sample
+// for each rank.
+JobSpec GptOn(const pipeline::Mesh& mesh, int zero_stage) {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/3);
+  spec.model = [] {
+    nn::Gpt2Options options;
+    options.layers = 12;
+    options.heads = 4;
+    options.width = 128;
+    options.context = kTokens;
+    options.vocab_size = kVocabulary;
+    return *nn::MakeGpt2(options);
+  };
+  spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t) {
+    return nn::ops::SoftmaxCrossEntropy(ctx, y, t);
+  };
+  spec.optimizer = nn::AdamWDefaults();
+  spec.train = Sequences();
+  spec.test = nullptr;
+  spec.plan.mesh = mesh;
+  spec.plan.global_batch_size = 2 * mesh.dp();
+  spec.plan.micro_batch_size = 1;
+  spec.plan.zero_stage = zero_stage;
+  return spec;
+}
+
+// Parameters, gradients and states are nearly all that a small batch needs, so
+// the estimate is within a twentieth of what the ranks' allocators count.
+TEST(ExpectedMemory, IsWithinATwentiethOfARunOfAGpt) {
+  const struct {
+    pipeline::Mesh mesh;
+    int zero_stage;
+  } cases[] = {{pipeline::Mesh(/*dp=*/4), 0},
+               {pipeline::Mesh(/*dp=*/4), 1},
+               {pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2), 0}};
+  double whole = 0;
+  for (const auto& [mesh, zero_stage] : cases) {
+    const Reports reports = ReportsOf(GptOn(mesh, zero_stage));
+    const double peak = static_cast<double>(reports.steps.back().peak_bytes);
+    const double expected = reports.info.memory.total();
+    EXPECT_NEAR(expected / peak, 1, 0.05)
+        << mesh.ToString() << ", stage " << zero_stage << ": "
+        << reports.info.memory.ToString() << "; measured " << peak;
+    if (whole == 0) whole = expected;
+    EXPECT_LE(expected, whole);
+  }
 }
 
 }  // namespace
