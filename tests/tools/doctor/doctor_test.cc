@@ -21,6 +21,7 @@
 #include "tools/trainer/doctor/doctor_command.h"
 #include "tools/trainer/doctor/doctor_findings.h"
 #include "tools/trainer/doctor/doctor_machine.h"
+#include "tools/trainer/doctor/doctor_mesh.h"
 #include "tools/trainer/doctor/doctor_peer.h"
 
 namespace troupe::tools {
@@ -44,6 +45,35 @@ TEST(DoctorChecks, ANameOfTheMachineItselfIsNoneForOthers) {
       CheckAddresses("n9", absl::NotFoundError("host n9: unknown"), true);
   EXPECT_EQ(unknown.health, Health::kProblem);
   EXPECT_EQ(unknown.found, "host n9: unknown");
+}
+
+// tp varies fastest, so its ranks are neighbours; dp and pp spread.
+TEST(DoctorChecks, GroupsOfAMesh) {
+  const auto rows = [](const std::string& mesh, const Addresses& hosts,
+                       int processes) {
+    MeshPlace place = {ParseMesh(mesh).value(), hosts, processes};
+    std::string text;
+    for (const Finding& row : CheckMesh(place)) {
+      absl::StrAppend(&text, row.what, ": ", row.found,
+                      row.health == Health::kOk ? "\n" : "!\n");
+    }
+    return text;
+  };
+  EXPECT_EQ(rows("tp=2,dp=2", {"n1"}, 1),
+            "mesh tp: 2 ranks, in one process: its memory\n"
+            "mesh dp: 2 ranks, in one process: its memory\n");
+  EXPECT_EQ(rows("dp=2,tp=2,pp=2", {"n1", "n2"}, 2),
+            "mesh tp: 2 ranks, in one process: its memory\n"
+            "mesh dp: 2 ranks, in processes of one host: shared memory (shm)\n"
+            "mesh pp: 2 ranks, on n1, n2: the network (tcp)\n");
+  EXPECT_EQ(rows("tp=2", {"n1", "n2"}, 1),
+            "mesh tp: 2 ranks, on n1, n2: the network (tcp)!\n");
+  EXPECT_EQ(rows("dp=3", {"n1", "n2"}, 1), "mesh: 3 ranks in 2 processes!\n");
+  for (const char* wrong : {"", "tp", "tp=0", "ep=2", "tp=2,tp=2", "tp=x"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseMesh(wrong).status())) << wrong;
+  }
+  EXPECT_TRUE(ParseDoctor({"--mesh=tp=2"}).ok());
+  EXPECT_FALSE(ParseDoctor({"--mesh=two"}).ok());
 }
 
 TEST(DoctorChecks, LimitsAreJudged) {

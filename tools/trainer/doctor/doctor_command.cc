@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/tls/certificate_check.h"
 #include "tools/trainer/doctor/doctor_machine.h"
+#include "tools/trainer/doctor/doctor_mesh.h"
 #include "tools/trainer/doctor/doctor_peer.h"
 #include "tools/trainer/terminal/arguments.h"
 #include "tools/trainer/terminal/options_reader.h"
@@ -22,7 +23,7 @@ constexpr absl::Duration kPeerTimeout = absl::Seconds(10);
 constexpr absl::Duration kReachTimeout = absl::Seconds(3);
 
 constexpr char kHelp[] =
-    R"(trainer doctor [--hosts=A,B,...] [--port=N] [--certs=DIR]
+    R"(trainer doctor [--hosts=A,B,...] [--port=N] [--certs=DIR] [--mesh=AXES]
 trainer doctor --listen --certs=DIR [--port=N]
 
 Looks whether a job can run here, and says what to do where it cannot: names,
@@ -36,6 +37,11 @@ Options:
   --port=N         Where process 0 would listen; default 29400.
   --certs=DIR      The certificates of this node. Without, other hosts are
                    looked up and called, and nothing is asked of them.
+  --mesh=tp=2,dp=4,pp=2
+                   Says what the groups of a mesh on these hosts would run over:
+                   the memory of a process, shared memory, or the network.
+  --processes-per-host=N
+                   Processes that would have its ranks, for --mesh; default 1.
   --listen         Answers the doctors of other hosts, at that port, until
                    Ctrl-C. They show each other certificates.
 
@@ -71,6 +77,7 @@ class Examination {
     std::vector<std::string> hosts = options_.hosts;
     if (hosts.empty()) hosts = {actors::HostName()};
     for (const std::string& host : hosts) ExamineName(host);
+    ExamineMesh(hosts);
     if (options_.certs.empty()) {
       for (const std::string& host : others_) ExamineReach(host);
       if (!others_.empty()) Add(LeftOut());
@@ -126,6 +133,16 @@ class Examination {
     } else if (here_.empty()) {
       here_ = host;
     }
+  }
+
+  void ExamineMesh(const std::vector<std::string>& hosts) {
+    if (options_.mesh.empty()) return;
+    MeshPlace place;
+    // ParseDoctor() has parsed it before.
+    place.mesh = ParseMesh(options_.mesh).value();
+    place.hosts = hosts;
+    place.processes = options_.processes;
+    AddAll(CheckMesh(place));
   }
 
   void ExamineReach(const std::string& host) {
@@ -191,8 +208,14 @@ absl::StatusOr<DoctorOptions> ParseDoctor(
   reader.Number("--port=29400", /*min=*/1, /*max=*/65535, &options.port);
   reader.Path("--certs=certs", &options.certs);
   reader.Flag("--listen", &options.listen);
+  reader.Text("--mesh=tp=2,dp=4", &options.mesh);
+  reader.Number("--processes-per-host=1", /*min=*/1, /*max=*/1024,
+                &options.processes);
   Arguments left(arguments);
   TROUPE_ASSIGN_OR_RETURN(options.help, reader.Read(left));
+  if (!options.mesh.empty()) {
+    TROUPE_RETURN_IF_ERROR(ParseMesh(options.mesh).status());
+  }
   if (options.help || !options.listen || !options.certs.empty()) return options;
   return absl::InvalidArgumentError(
       "doctors show each other certificates; write --listen --certs=certs");

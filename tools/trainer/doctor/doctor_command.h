@@ -24,6 +24,10 @@ struct DoctorOptions {
   std::vector<std::string> hosts;  // empty: only this one
   int port = 29400;
   std::string certs;  // folder; empty: none
+  // Axes of a mesh (doctor_mesh.h), and the processes of each host that would
+  // have its ranks; empty: none.
+  std::string mesh;
+  int processes = 1;
 };
 
 // Parses what follows `doctor` on the command line.
