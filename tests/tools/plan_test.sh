@@ -62,10 +62,33 @@ quietly train --config=tiny.toml --set 'model.widths=[16, 16]' $settings \
   --set checkpoint.dir=listed
 quietly plan --config=tiny.toml --set 'model.widths=[16, 16]' --ranks=2 --meshes \
   --memory=100 --bandwidth=1e9
-grep -Eq '^not dp 2, pp 1: needs .* a rank, .* more than 100 bytes; raise the limit' out.txt ||
+grep -Eq '^not dp 2, pp 1.*: needs .* a rank, .* more than 100 bytes; raise the limit' out.txt ||
   die "$(cat out.txt)"
 line 'none fits; add ranks, raise mesh.memory_limit' >line.txt
+grep -q '^not .*tp 2, pp 1: .*no layer of the model is split' out.txt ||
+  die "$(cat out.txt)"
 fails_with 2 'trainer: --bandwidth=0: *' plan --meshes --bandwidth=0
+
+# A run chooses its mesh itself, says how to fix it, and goes on with it. A limit
+# that nothing keeps is an error with what is missing.
+auto=(--config=tiny.toml --set 'model.widths=[16, 16]' --ranks=2 --set mesh=auto)
+quietly train "${auto[@]}" --set checkpoint.dir=auto
+grep -Eq '^mesh: dp [12], pp [12].* ms a step.*; to have it always: --set mesh.auto=false' \
+  out.txt || die "$(cat out.txt)"
+settings=$(sed -n 's/^mesh: .*; to have it always: //p' out.txt)
+# shellcheck disable=SC2086
+quietly train "${auto[@]}" $settings --set checkpoint.dir=fixed
+same_model auto fixed
+quietly train "${auto[@]}" --set checkpoint.dir=auto --resume --set train.steps=40
+! grep -q '^mesh: ' out.txt || die "$(cat out.txt)"
+quietly launch --nproc-per-node=2 -- train "${auto[@]}" --set checkpoint.dir=spanning
+grep -q '^mesh: dp ' out.txt || die "$(cat out.txt)"
+fails_with 2 'trainer: *mesh.memory_limit: no mesh of 2 ranks fits mesh.memory_limit = 100 bytes: *too much; raise the limit*' \
+  train "${auto[@]}" --set mesh.memory_limit=100
+fails_with 2 'trainer: *mesh.cuts: mesh.cuts is for one mesh, and mesh.auto compares several; remove one of them' \
+  train "${auto[@]}" --set 'mesh.cuts=[1]'
+fails_with 2 'trainer: --set mesh: mesh = "best", must be "auto", or a section ?mesh?' \
+  train --config=tiny.toml --set mesh=best
 
 # A rank's share is cut as it comes.
 quietly plan "${piped[@]}" --set train.micro_batch_size=6

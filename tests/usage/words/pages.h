@@ -12,6 +12,8 @@
 #include "actors/checkpoint/load_model.h"
 #include "actors/inference/inference_session.h"
 #include "actors/job.h"
+#include "actors/planning/measure_costs.h"
+#include "actors/planning/mesh_choice.h"
 #include "actors/sim/parameter_log.h"
 #include "actors/sim/simulation.h"
 #include "base/check.h"
@@ -70,6 +72,7 @@ extern actors::JobSpec spec;
 
 namespace parallelism_md {
 using namespace nn;
+extern actors::JobSpec spec;
 extern Embedding& tokens;
 extern Linear& head;
 }  // namespace parallelism_md

@@ -30,6 +30,7 @@
 #include "tools/trainer/commands/mesh_list.h"
 #include "tools/trainer/commands/train_options.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/deepspeed/deepspeed_section.h"
 #include "tools/trainer/doctor/doctor_command.h"
 #include "tools/trainer/doctor/doctor_machine.h"
 #include "tools/trainer/run/json_log.h"
@@ -110,9 +111,23 @@ extern const NoteFn note;
 
 namespace mesh_list_h {
 extern const data::DataSplits splits;
-extern const MeshListOptions options;
 extern const std::function<bool(absl::string_view)> write;
 }  // namespace mesh_list_h
+
+namespace mesh_choices_h {
+extern const data::DataSplits splits;
+extern const actors::MeshChoice choice;
+extern const actors::JobSpec base;
+}  // namespace mesh_choices_h
+
+namespace deepspeed_config_h {
+extern const std::string text;
+}
+
+namespace deepspeed_section_h {
+extern nlohmann::ordered_json json;
+extern std::vector<std::string> names;
+}  // namespace deepspeed_section_h
 
 namespace plan_text_h {
 extern const actors::StepPrediction step;

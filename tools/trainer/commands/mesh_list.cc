@@ -1,16 +1,20 @@
 #include "tools/trainer/commands/mesh_list.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "actors/planning/dtype_choice.h"
 #include "actors/planning/measure_costs.h"
+#include "actors/planning/reduction_costs.h"
 #include "base/check.h"
 #include "base/format_bytes.h"
 #include "nn/kernels/kernel_choices.h"
 #include "pipeline/mesh.h"
+#include "tools/trainer/run/mesh_choices.h"
 
 namespace troupe::tools {
 namespace {
@@ -18,60 +22,43 @@ namespace {
 using actors::JudgedMesh;
 using actors::MeshChoice;
 
-// Latency of a reduction between processes where the bandwidth is given: some
-// messages over a local network.
-constexpr double kNetworkLatency = 50e-6;
-
-bool SetsRecompute(const LoadedConfig& loaded) {
-  return loaded.IsSet("model.recompute") ||
-         loaded.IsSet("model.recompute_every") ||
-         loaded.IsSet("model.recompute_budget");
-}
-
-// Returns the configuration with the mesh of `choice`.
-LoadedConfig With(const LoadedConfig& loaded, const MeshChoice& choice) {
-  LoadedConfig changed = loaded;
-  TrainerConfig& config = changed.config;
-  pipeline::PlanOptions& plan = config.job.plan;
-  plan.mesh = pipeline::Mesh(choice.dp, choice.pp, plan.mesh.tp());
-  plan.micro_batch_size = choice.micro_batch_size;
-  plan.virtual_stages = choice.virtual_stages;
-  config.pipeline.schedule =
-      choice.schedule.empty() ? kAutoSchedule : choice.schedule;
-  if (choice.recompute) config.model.recompute_every = 1;
-  if (choice.zero_stage > 0) plan.zero_stage = choice.zero_stage;
-  return changed;
-}
-
-// Whether the configuration leaves the choice to the list.
-bool IsOpen(const LoadedConfig& loaded, const MeshChoice& choice) {
-  const TrainerConfig& config = loaded.config;
-  if (choice.pp == 1) return true;
-  const bool right_schedule = config.pipeline.schedule == kAutoSchedule ||
-                              config.pipeline.schedule == kSearchSchedule ||
-                              config.pipeline.schedule == choice.schedule;
-  const bool right_chunks =
-      !loaded.IsSet("mesh.virtual_stages") ||
-      config.job.plan.virtual_stages == choice.virtual_stages;
-  return right_schedule && right_chunks;
-}
-
 std::string Bytes(double bytes) {
   return base::FormatBytes(static_cast<std::uint64_t>(bytes));
 }
 
-std::string MeshOf(const MeshChoice& mesh) {
-  std::string text = absl::StrCat("dp ", mesh.dp, ", pp ", mesh.pp);
-  if (mesh.recompute) absl::StrAppend(&text, ", recomputed");
-  if (mesh.zero_stage > 0) absl::StrAppend(&text, ", ZeRO");
-  return text;
+// Returns the reason of an error, in which the mesh is not named.
+std::string ReasonOf(const JudgedMesh& judged) {
+  const MeshChoice& mesh = judged.mesh;
+  return absl::StrReplaceAll(
+      judged.status.message(),
+      {{pipeline::Mesh(mesh.dp, mesh.pp, mesh.tp).ToString(), "this mesh"},
+       {"PlanOptions.", ""}});
+}
+
+// Returns the reasons why meshes are refused, and the meshes of each, in order.
+std::vector<std::pair<std::string, std::string>> Refused(
+    const std::vector<JudgedMesh>& meshes) {
+  std::vector<std::pair<std::string, std::string>> groups;
+  for (const JudgedMesh& judged : meshes) {
+    const std::string why = ReasonOf(judged);
+    const auto same =
+        std::find_if(groups.begin(), groups.end(),
+                     [&](const auto& group) { return group.first == why; });
+    if (same == groups.end()) {
+      groups.emplace_back(why, judged.mesh.ToString());
+    } else {
+      absl::StrAppend(&same->second, "; ", judged.mesh.ToString());
+    }
+  }
+  return groups;
 }
 
 std::string RowOf(const JudgedMesh& judged, bool is_best) {
   const MeshChoice& mesh = judged.mesh;
   return absl::StrFormat(
-      "%s %-4d %-4d %-20s %-7s %-12s %-10s %-5s %9.4g ms %6.1f%% %11s %11s\n",
-      is_best ? "*" : " ", mesh.dp, mesh.pp,
+      "%s %-4d %-4d %-4d %-20s %-7s %-12s %-10s %-5s %9.4g ms %6.1f%% %11s "
+      "%11s\n",
+      is_best ? "*" : " ", mesh.dp, mesh.tp, mesh.pp,
       mesh.schedule.empty() ? "-" : mesh.schedule,
       mesh.pp == 1 ? "-" : absl::StrCat(mesh.virtual_stages),
       absl::StrCat(mesh.micro_batches, " x ", mesh.micro_batch_size),
@@ -82,24 +69,6 @@ std::string RowOf(const JudgedMesh& judged, bool is_best) {
 }
 
 }  // namespace
-
-std::string MeshSettings(const LoadedConfig& loaded, const MeshChoice& mesh) {
-  std::string text =
-      absl::StrCat("--set mesh.dp=", mesh.dp, " --set mesh.pp=", mesh.pp,
-                   " --set train.micro_batch_size=", mesh.micro_batch_size);
-  if (mesh.pp > 1) {
-    absl::StrAppend(&text, " --set mesh.schedule=", mesh.schedule,
-                    " --set mesh.virtual_stages=", mesh.virtual_stages);
-    if (loaded.config.pipeline.balance == "measured") {
-      absl::StrAppend(&text, " --set mesh.balance=measured");
-    }
-  }
-  if (mesh.recompute) absl::StrAppend(&text, " --set model.recompute_every=1");
-  if (mesh.zero_stage > 0) {
-    absl::StrAppend(&text, " --set zero.stage=", mesh.zero_stage);
-  }
-  return text;
-}
 
 std::string MeshListText(const LoadedConfig& loaded,
                          const std::vector<JudgedMesh>& meshes) {
@@ -112,12 +81,12 @@ std::string MeshListText(const LoadedConfig& loaded,
                                " a rank")
                 : "",
       "\n\n");
-  absl::StrAppendFormat(&text,
-                        "  %-4s %-4s %-20s %-7s %-12s %-10s %-5s %12s %7s %11s "
-                        "%11s\n",
-                        "dp", "pp", "schedule", "chunks", "batches",
-                        "recomputed", "zero", "step", "bubble", "memory",
-                        "sent");
+  absl::StrAppendFormat(
+      &text,
+      "  %-4s %-4s %-4s %-20s %-7s %-12s %-10s %-5s %12s %7s %11s "
+      "%11s\n",
+      "dp", "tp", "pp", "schedule", "chunks", "batches", "recomputed", "zero",
+      "step", "bubble", "memory", "sent");
   bool has_best = false;
   for (const JudgedMesh& judged : meshes) {
     if (!judged.status.ok()) continue;
@@ -127,9 +96,8 @@ std::string MeshListText(const LoadedConfig& loaded,
   const auto left = std::find_if(meshes.begin(), meshes.end(),
                                  [](const auto& m) { return !m.status.ok(); });
   if (left != meshes.end()) absl::StrAppend(&text, "\n");
-  for (auto judged = left; judged != meshes.end(); ++judged) {
-    absl::StrAppend(&text, "not ", MeshOf(judged->mesh), ": ",
-                    judged->status.message(), "\n");
+  for (const auto& [why, which] : Refused({left, meshes.end()})) {
+    absl::StrAppend(&text, "not ", which, ": ", why, "\n");
   }
   absl::StrAppend(
       &text, has_best
@@ -141,43 +109,26 @@ std::string MeshListText(const LoadedConfig& loaded,
 }
 
 absl::Status ShowMeshes(const LoadedConfig& loaded,
-                        const data::DataSplits& splits,
-                        const MeshListOptions& options, base::FileSystem& files,
+                        const data::DataSplits& splits, base::FileSystem& files,
                         const std::function<bool(absl::string_view)>& write) {
-  const pipeline::PlanOptions& plan = loaded.config.job.plan;
+  LoadedConfig given = loaded;
+  given.config.pipeline.auto_mesh = false;
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec base,
+                          BuildSpec(given, splits, files));
+  base.kernel_choices = std::make_shared<nn::KernelChoices>();
+  if (base.open_dtype.has_value()) {
+    TROUPE_ASSIGN_OR_RETURN(base, actors::WithDType(base, /*plan=*/nullptr));
+  }
   actors::MeshSearch search;
-  search.ranks = plan.mesh.size() / plan.mesh.tp();
-  search.global_batch_size = plan.global_batch_size;
-  if (loaded.IsSet("train.micro_batch_size")) {
-    search.micro_batch_size = plan.micro_batch_size;
-  }
-  search.tries_recompute = !SetsRecompute(loaded);
-  search.tries_zero = !loaded.IsSet("zero.stage") && plan.mesh.tp() == 1;
-  if (loaded.config.pipeline.memory_limit > 0) {
-    search.memory_limit =
-        static_cast<double>(loaded.config.pipeline.memory_limit);
-  }
-  if (options.bandwidth > 0) {
-    search.reductions = {kNetworkLatency, options.bandwidth};
-  } else {
-    search.reductions = actors::MeasureReductionCosts(search.ranks);
-  }
-  const auto choices = std::make_shared<nn::KernelChoices>();
+  static_cast<actors::MeshRange&>(search) = MeshRangeOf(given);
+  search.ranks = base.plan.mesh.size();
+  search.global_batch_size = base.plan.global_batch_size;
+  search.reductions =
+      actors::LinkCosts(search.ranks, given.config.pipeline.bandwidth);
   search.spec_of =
       [&](const MeshChoice& choice) -> absl::StatusOr<actors::JobSpec> {
-    if (!IsOpen(loaded, choice)) {
-      return absl::InvalidArgumentError(
-          "mesh.schedule or mesh.virtual_stages is set to another; remove it "
-          "to compare");
-    }
-    const LoadedConfig changed = With(loaded, choice);
-    TROUPE_RETURN_IF_ERROR(CheckConfig(changed));
-    TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
-                            BuildSpec(changed, splits, files));
-    spec.kernel_choices = choices;
-    if (spec.open_dtype.has_value()) {
-      TROUPE_ASSIGN_OR_RETURN(spec, actors::WithDType(spec, /*plan=*/nullptr));
-    }
+    actors::JobSpec spec = base;
+    TROUPE_RETURN_IF_ERROR(LayOut(given, splits, files, choice, spec));
     spec.open_pipeline.reset();
     return spec;
   };

@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "actors/planning/dtype_choice.h"
 #include "actors/planning/measure_costs.h"
+#include "actors/planning/mesh_choice.h"
+#include "actors/planning/reduction_costs.h"
 #include "actors/planning/step_prediction.h"
 #include "actors/spec/job_spec.h"
 #include "base/check.h"
@@ -34,12 +37,14 @@ what of that does not fit. Nothing is trained.
 Times are shares of a step: a stage takes as long as its arithmetic, a backward
 twice as long as its forward, a transfer none. --measure times every layer for
 half a second instead, and so does mesh.balance = "measured", which needs that
-for its cuts.
+for its cuts; then reductions over replicas, gathers of ZeRO and sums of layers
+over mesh.tp count, too.
 
 --meshes lists the ways to lay out the run on as many ranks in place of that:
-replicas and stages, schedules, sizes of micro-batches, activations kept or
-recomputed, ZeRO, each with its predicted step, memory, and bytes that a rank
-sends; and why others cannot be. It times every layer, and reductions between threads.
+replicas, tensor parallelism and stages, schedules, sizes of micro-batches,
+activations kept or recomputed, ZeRO, each with its predicted step, memory, and
+bytes that a rank sends; and why others cannot be. It times every layer, and
+sums between threads. mesh.auto = true takes the first of the list in a run.
 
 Options:
   --config=FILE            As of trainer train; so are the next two.
@@ -49,8 +54,9 @@ Options:
   --meshes                 Lists ways to lay out the run on its ranks.
   --memory=BYTES           The same as --set mesh.memory_limit=BYTES: what a
                            rank may need.
-  --bandwidth=BYTES        Bytes a second that a rank sends to others, for
-                           --meshes: 1.25e9 bytes are 10 Gbit/s.
+  --bandwidth=BYTES        The same as --set mesh.bandwidth=BYTES: what a rank
+                           sends to others in a second, for --meshes and
+                           --measure. 1.25e9 bytes are 10 Gbit/s.
   --grid                   Prints only the tables of the pipeline's ranks, as
                            a file that mesh.schedule_file takes.
   --columns=N              Width of the drawn step: 100.
@@ -78,11 +84,16 @@ struct ClosedSpec {
   std::optional<pipeline::ModelCosts> costs;
 };
 
-absl::StatusOr<ClosedSpec> Close(actors::JobSpec spec, bool measure) {
+absl::StatusOr<ClosedSpec> Close(actors::JobSpec spec, const NoteFn& note,
+                                 bool measure) {
   ClosedSpec closed;
+  if (spec.open_mesh.has_value()) spec.note = note;
   if (spec.open_dtype.has_value()) {
     if (!measure) spec.open_dtype->measure = nullptr;
     TROUPE_ASSIGN_OR_RETURN(spec, actors::WithDType(spec, /*plan=*/nullptr));
+  }
+  if (spec.open_mesh.has_value()) {
+    TROUPE_ASSIGN_OR_RETURN(spec, actors::WithMesh(spec, /*plan=*/nullptr));
   }
   closed.spec = spec;
   closed.spec.open_pipeline.reset();
@@ -103,6 +114,9 @@ int RunPlan(const std::vector<std::string>& arguments,
   std::vector<std::string> sets = request->sets;
   if (!request->memory.empty()) {
     sets.push_back(absl::StrCat("mesh.memory_limit=", request->memory));
+  }
+  if (request->bandwidth > 0) {
+    sets.push_back(absl::StrFormat("mesh.bandwidth=%.17g", request->bandwidth));
   }
   const absl::StatusOr<ConfigSource> source =
       ParseConfigSource(request->config, sets, request->ranks);
@@ -144,15 +158,22 @@ absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
                           OpenData(loaded, files, note));
   if (request.meshes) {
-    return ShowMeshes(loaded, splits, {request.bandwidth}, files, write);
+    return ShowMeshes(loaded, splits, files, write);
   }
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           BuildSpec(loaded, splits, files));
   spec.kernel_choices = std::make_shared<nn::KernelChoices>();
   TROUPE_ASSIGN_OR_RETURN(const ClosedSpec closed,
-                          Close(std::move(spec), request.measure));
+                          Close(std::move(spec), note, request.measure));
+  // Estimated costs have no unit of time to count collectives in.
+  std::optional<actors::ReductionCosts> reductions;
+  if (closed.costs.has_value()) {
+    reductions = actors::LinkCosts(closed.spec.plan.mesh.size(),
+                                   loaded.config.pipeline.bandwidth);
+  }
   const absl::StatusOr<actors::StepPrediction> step =
-      actors::PredictStep(closed.spec, closed.costs ? &*closed.costs : nullptr);
+      actors::PredictStep(closed.spec, closed.costs ? &*closed.costs : nullptr,
+                          reductions ? &*reductions : nullptr);
   if (!step.ok()) return AtKeys(loaded, step.status());
   if (request.grid) {
     write(GridText(*step));

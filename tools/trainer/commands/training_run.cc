@@ -263,7 +263,8 @@ class Run {
     facts.version = Version();
     facts.model = config.model.Name();
     facts.data = config.data.kind;
-    facts.schedule = config.pipeline.schedule_file.empty()
+    facts.schedule = plan.mesh_is_chosen ? plan.schedule_name
+                     : config.pipeline.schedule_file.empty()
                          ? ScheduleName(config)
                          : config.pipeline.schedule_file;
     facts.optimizer = config.optimizer.kind;

@@ -67,6 +67,8 @@ inline constexpr char kSearchSchedule[] = "search";
 
 // The pipeline of a replica (pipeline_options.h).
 struct PipelineConfig {
+  bool auto_mesh = false;  // the job chooses its mesh (JobSpec::open_mesh)
+  double bandwidth = 0;    // bytes a second between ranks; 0: measured
   std::string schedule = kAutoSchedule;
   std::string schedule_file;  // empty: by name
   std::string grid;           // contents of the file
@@ -118,12 +120,12 @@ struct TrainerConfig {
 // mesh.dp to its value / (mesh.pp * mesh.tp), after all other settings.
 inline constexpr char kRanksSetting[] = "ranks";
 
-// One assignment of the command line: "--set train.steps=10" is
-// {"train.steps", "10", "--set train.steps"}, "--ranks=2" is
 // Key of the setting that --deepspeed makes: the path of a configuration of
 // DeepSpeed (tools/trainer/deepspeed). Its settings precede all others.
 inline constexpr char kDeepSpeedSetting[] = "deepspeed";
 
+// One assignment of the command line: "--set train.steps=10" is
+// {"train.steps", "10", "--set train.steps"}, "--ranks=2" is
 // {kRanksSetting, "2", "--ranks"}.
 struct Setting {
   std::string key;
@@ -137,10 +139,10 @@ struct LoadedConfig {
   // Place of each key that was set: "glyphs.toml:12" or "--set train.steps".
   std::map<std::string, std::string> origins;
   std::vector<Setting> settings;  // settings of the command line, as given
-
-  bool IsSet(const std::string& key) const { return origins.count(key) > 0; }
   // Lines for the user: what was not taken of a file.
   std::vector<std::string> notes;
+
+  bool IsSet(const std::string& key) const { return origins.count(key) > 0; }
   // Returns the place that a message about `key` names: where it was set, or
   // Whole() for a default.
   std::string Where(const std::string& key) const {

@@ -151,6 +151,19 @@ absl::Status CheckPlan(const LoadedConfig& loaded,
       absl::StrCat(at_keys.message(), ", from layers 1 to ", layers - 1));
 }
 
+// Checks that nothing is set that only one mesh can have.
+absl::Status CheckAutoMesh(const LoadedConfig& loaded) {
+  if (!loaded.config.pipeline.auto_mesh) return absl::OkStatus();
+  for (const char* key : {"mesh.cuts", "mesh.schedule_file"}) {
+    if (!loaded.IsSet(key)) continue;
+    return ErrorAt(loaded, {key, "mesh.auto"},
+                   absl::StrCat(key,
+                                " is for one mesh, and mesh.auto compares "
+                                "several; remove one of them"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckFolders(const LoadedConfig& loaded) {
   const actors::CheckpointOptions& checkpoint = loaded.config.job.checkpoint;
   const bool replace = loaded.config.replace_checkpoints;
@@ -212,6 +225,7 @@ absl::Status CheckConfig(const LoadedConfig& loaded) {
   const TrainerConfig& config = loaded.config;
   TROUPE_RETURN_IF_ERROR(CheckLength(loaded));
   TROUPE_RETURN_IF_ERROR(CheckPrecision(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckAutoMesh(loaded));
   TROUPE_RETURN_IF_ERROR(AtKeys(loaded, actors::CheckNumbers(config.job)));
   TROUPE_RETURN_IF_ERROR(AtKeys(loaded, config.data.Validate()));
   TROUPE_RETURN_IF_ERROR(CheckInputShape(loaded));

@@ -28,6 +28,9 @@ namespace {
 
 constexpr std::int64_t kFileBytesMax = 1 << 20;
 
+// Section that may be a text in place of a table: mesh = "auto".
+constexpr char kMeshSection[] = "mesh";
+
 // Keys that need checkpoint.dir (CheckConfig()).
 constexpr const char* kCheckpointKeys[] = {
     "checkpoint.resume", "checkpoint.every", "checkpoint.keep_best",
@@ -140,6 +143,8 @@ absl::Status UnknownSection(const std::string& name, bool is_section,
                              : absl::StrCat("did you mean [", nearest, "]?")));
 }
 
+absl::Status Apply(const Setting& setting, LoadedConfig& loaded);
+
 absl::Status ReadTables(const toml::table& root, absl::string_view toml,
                         LoadedConfig& loaded) {
   auto place = [&](const toml::key& key) {
@@ -149,6 +154,11 @@ absl::Status ReadTables(const toml::table& root, absl::string_view toml,
   for (const ConfigSection& s : ConfigSections()) known.insert(s.name);
   for (auto&& [section, node] : root) {
     const std::string name(section.str());
+    if (name == kMeshSection && node.is_string()) {
+      const Setting setting = {name, node.as_string()->get(), place(section)};
+      TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
+      continue;
+    }
     const toml::table* table = node.as_table();
     if (table == nullptr || known.count(name) == 0) {
       return UnknownSection(name, table != nullptr, place(section));
@@ -200,8 +210,6 @@ void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
   loaded.origins.erase(other);
 }
 
-absl::Status Apply(const Setting& setting, LoadedConfig& loaded);
-
 // Applies --ranks=N: sets mesh.dp to N / (mesh.pp * mesh.tp).
 absl::Status ApplyRanks(const Setting& setting, LoadedConfig& loaded) {
   std::int64_t ranks = 0;
@@ -228,8 +236,19 @@ absl::Status ApplyRanks(const Setting& setting, LoadedConfig& loaded) {
   return Apply(dp, loaded);
 }
 
+// Applies mesh = "auto".
+absl::Status ApplyMesh(const Setting& setting, LoadedConfig& loaded) {
+  if (setting.value != "auto") {
+    return At(setting.origin,
+              absl::StrCat("mesh = \"", setting.value,
+                           "\", must be \"auto\", or a section [mesh]"));
+  }
+  return Apply({"mesh.auto", "true", setting.origin}, loaded);
+}
+
 absl::Status Apply(const Setting& setting, LoadedConfig& loaded) {
   if (setting.key == kRanksSetting) return ApplyRanks(setting, loaded);
+  if (setting.key == kMeshSection) return ApplyMesh(setting, loaded);
   TROUPE_ASSIGN_OR_RETURN(const ConfigKey* key,
                           Lookup(setting.key, setting.origin));
   const absl::Status status = SetFromText(*key, setting.value, loaded.config);
@@ -239,25 +258,6 @@ absl::Status Apply(const Setting& setting, LoadedConfig& loaded) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
-                                         const std::string& file,
-                                         absl::Span<const Setting> settings,
-                                         base::FileSystem* files) {
-  LoadedConfig loaded;
-  loaded.file = file;
-  const toml::parse_result parsed =
-      toml::parse(std::string_view(text.data(), text.size()), file);
-  if (!parsed) {
-    const toml::parse_error& error = parsed.error();
-    return At(absl::StrCat(file, ":", error.source().begin.line),
-              absl::StrCat("not TOML: ", std::string(error.description())));
-  }
-  TROUPE_RETURN_IF_ERROR(ReadTables(parsed.table(), text, loaded));
-  loaded.settings.assign(settings.begin(), settings.end());
-  for (const Setting& setting : settings) {
-    TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
 // Returns the last file of --deepspeed; null if there is none.
 const Setting* DeepSpeedFile(absl::Span<const Setting> settings) {
   const Setting* file = nullptr;
@@ -321,7 +321,30 @@ absl::Status ApplyBatches(const DeepSpeedConfig& deepspeed,
                loaded);
 }
 
+}  // namespace
+
+absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
+                                         const std::string& file,
+                                         absl::Span<const Setting> settings,
+                                         base::FileSystem* files) {
+  LoadedConfig loaded;
+  loaded.file = file;
+  const toml::parse_result parsed =
+      toml::parse(std::string_view(text.data(), text.size()), file);
+  if (!parsed) {
+    const toml::parse_error& error = parsed.error();
+    return At(absl::StrCat(file, ":", error.source().begin.line),
+              absl::StrCat("not TOML: ", std::string(error.description())));
   }
+  TROUPE_RETURN_IF_ERROR(ReadTables(parsed.table(), text, loaded));
+  loaded.settings.assign(settings.begin(), settings.end());
+  TROUPE_ASSIGN_OR_RETURN(const DeepSpeedConfig deepspeed,
+                          ApplyDeepSpeed(settings, files, loaded));
+  for (const Setting& setting : settings) {
+    if (setting.key == kDeepSpeedSetting) continue;
+    TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
+  }
+  TROUPE_RETURN_IF_ERROR(ApplyBatches(deepspeed, settings, loaded));
   TROUPE_RETURN_IF_ERROR(DropCheckpoints(loaded));
   FillOptimizerDefaults(loaded);
   FillPrecision(loaded.config);
@@ -338,10 +361,6 @@ absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
   TROUPE_ASSIGN_OR_RETURN(const std::string text,
                           files.ReadToEnd(path, kFileBytesMax));
   return ParseConfig(text, path, settings, &files);
-  TROUPE_ASSIGN_OR_RETURN(const DeepSpeedConfig deepspeed,
-                          ApplyDeepSpeed(settings, files, loaded));
 }
-    if (setting.key == kDeepSpeedSetting) continue;
 
 }  // namespace troupe::tools
-  TROUPE_RETURN_IF_ERROR(ApplyBatches(deepspeed, settings, loaded));

@@ -190,6 +190,14 @@ constexpr ConfigKey kTrainKeys[] = {
 };
 
 constexpr ConfigKey kMeshAndCommKeys[] = {
+    {"mesh.auto", Field<&C::pipeline, &PipelineConfig::auto_mesh>(), kAny,
+     "Chooses the mesh at the start: compares ways to lay out the ranks "
+     "(mesh.dp * mesh.pp * mesh.tp of them, or --ranks) as trainer plan "
+     "--meshes does, and takes the fastest that keeps mesh.memory_limit. What "
+     "train.micro_batch_size, mesh.tp, mesh.schedule, mesh.virtual_stages, "
+     "zero.stage and model.recompute... set stays. mesh = \"auto\" in place "
+     "of the section means the same.",
+     "true"},
     {"mesh.dp", kMeshDp, AtMost(kIntMax),
      "Replicas of the model, which share each global batch. --ranks=N sets it "
      "to N / (mesh.pp * mesh.tp).",
@@ -218,10 +226,16 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "\"measured\""},
     {"mesh.memory_limit", Field<&C::pipeline, &PipelineConfig::memory_limit>(),
      Bytes(0, KeyUnit::kBytes),
-     "Limit on what a rank of a pipeline holds, by estimate: parameters, "
-     "gradients, optimizer states and activations. mesh.balance = \"measured\" "
-     "keeps it, and trainer plan says what does not fit; 0 means none.",
-     "\"8GiB\""},
+     "Limit on what a rank holds, by estimate: parameters, gradients, "
+     "optimizer states and activations. mesh.auto keeps it, and so does "
+     "mesh.balance = \"measured\" in a pipeline; trainer plan says what does "
+     "not fit. 0 means none.",
+     "\"8GiB\"", CopiedTo<&actors::OpenMesh::memory_limit>},
+    {"mesh.bandwidth", Field<&C::pipeline, &PipelineConfig::bandwidth>(),
+     kFromZero,
+     "Bytes a second that a rank sends to others, for predictions: 1.25e9 "
+     "are 10 Gbit/s. 0: sums between threads of this process are timed.",
+     "1.25e9"},
     {"mesh.virtual_stages",
      Field<&C::job, &JobSpec::plan, &PlanOptions::virtual_stages>(),
      KeyRule{1, 1024},

@@ -19,6 +19,7 @@
 #include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/precision.h"
 #include "tools/trainer/config/weight_advice.h"
+#include "tools/trainer/run/mesh_choices.h"
 
 namespace troupe::tools {
 namespace {
@@ -108,6 +109,9 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
     spec.open_pipeline->measure = actors::MeasureCosts;
   }
   SetModel(config, sample, spec);
+  if (config.pipeline.auto_mesh && spec.train != nullptr) {
+    spec.open_mesh = OpenMeshOf(loaded, splits, files);
+  }
   if (IsPrecisionOpen(config)) {
     spec.open_dtype.emplace();
     spec.open_dtype->set = [config, sample](nn::DType dtype,
