@@ -80,8 +80,8 @@ struct NumericChoices {
   nn::ChoicesByDevice algorithms;
 };
 
-// What a job that chose its mesh itself has chosen besides the fields of a plan,
-// for its other processes and for a resumed run. The job fills it in.
+// Choices of a job that chose its mesh itself, besides the other fields of a
+// plan, for its other processes and for a resumed run. The job fills them in.
 struct LayoutChoices {
   static constexpr char kFieldsOf[] = "PlanOptions";
 

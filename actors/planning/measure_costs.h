@@ -17,8 +17,8 @@
 // threads measure at once as ranks compute at once here, each a contiguous part
 // of the model: together they take the memory of one rank with the whole model.
 // On a device other than the host one thread measures alone. Each measures the
-// rank at the first coordinate along tp; sums of layers over tp are counted, and
-// take no time.
+// rank at the first coordinate along tp; sums of layers over tp are counted,
+// and take no time.
 //
 // Nothing remains afterwards. Takes half a second, or a few rounds. Errors of
 // the job's model, kernels and data; kInvalidArgument: the model is no

@@ -61,9 +61,10 @@ struct JudgedMesh {
   double bytes_sent = 0;
 };
 
-// Returns the choices to compare: divisors of `ranks` as tp and pp, and for each
-// the schedules by name with one chunk a rank and with two. A schedule that
-// does not take the sizes, or a model that cannot be split, is found out later.
+// Returns the choices to compare: divisors of `ranks` as tp and pp, and for
+// each the schedules by name with one chunk a rank and with two. A schedule
+// that does not take the sizes, or a model that cannot be split, is found out
+// later.
 std::vector<MeshChoice> MeshChoices(const MeshSearch& search);
 
 // Returns for each size of the mesh, with and without recomputation and ZeRO,

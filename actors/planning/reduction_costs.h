@@ -6,8 +6,9 @@
 //   costs = {/*latency=*/50e-6, /*bytes_per_second=*/1.25e9};  // 10 Gbit/s
 //
 // The model is that of a ring or of a reduce-scatter and an all-gather: each
-// rank sends 2 (d - 1) / d of the bytes, half of them in either (Patarasuk and Yuan 2009, "Bandwidth
-// optimal all-reduce algorithms for clusters of workstations").
+// rank sends 2 (d - 1) / d of the bytes, half of them in either (Patarasuk and
+// Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of
+// workstations").
 
 #ifndef ACTORS_PLANNING_REDUCTION_COSTS_H_
 #define ACTORS_PLANNING_REDUCTION_COSTS_H_

@@ -10,9 +10,9 @@
 //
 // Counted are forwards and backwards as they were measured, hand-overs between
 // stages of one process, and updates; ranks begin the next step as soon as they
-// have ended one. Reductions over replicas, gathers of values (ZeRO) and sums of
-// layers over tp are counted if their costs are given (reduction_costs.h); else
-// they are assumed to overlap. Messages of a pipeline
+// have ended one. Reductions over replicas, gathers of values (ZeRO) and sums
+// of layers over tp are counted if their costs are given (reduction_costs.h);
+// else they are assumed to overlap. Messages of a pipeline
 // between processes are not counted. Where there are more ranks than cores, a
 // step takes at least as long as the cores need for its work.
 
@@ -50,8 +50,8 @@ struct StepPrediction {
 // Predicts a step of `spec`, which has neither open_dtype nor open_pipeline.
 // `measured`: the costs of its model; null: costs are computed from the model's
 // shapes, in FLOPs (pipeline/balance.h).
-// `reductions`: null, or what collectives over replicas and over tp cost, in the
-// same unit. Those of layers are counted only if costs were measured.
+// `reductions`: null, or what collectives over replicas and over tp cost, in
+// the same unit. Those of layers are counted only if costs were measured.
 //   Errors: the same as pipeline::MakePlan().
 absl::StatusOr<StepPrediction> PredictStep(
     const JobSpec& spec, const pipeline::ModelCosts* measured,

@@ -98,9 +98,10 @@ struct JobSpec : ObjectiveOptions,
   // Reduction of gradients over replicas in place of an all-reduce. One without
   // a name: none. The job puts its name into the plan.
   CommunicationHook hook;
-  // Set: the mesh is open, and `plan.mesh` has only the number of ranks. Process
-  // 0 chooses after the dtype and before the cuts; the plan records the choice,
-  // and a job that is resumed from a checkpoint keeps it as long as it fits.
+  // Set: the mesh is open, and `plan.mesh` has only the number of ranks.
+  // Process 0 chooses after the dtype and before the cuts; the plan records the
+  // choice, and a job that is resumed from a checkpoint keeps it as long as it
+  // fits.
   std::optional<OpenMesh> open_mesh;
   // Set: cuts are open. Process 0 measures after it has chosen the dtype, and
   // before it makes the plan, which records the cuts; a job that is resumed

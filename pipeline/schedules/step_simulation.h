@@ -13,13 +13,13 @@
 //
 // A rank runs one compute action at a time, for the time of its stage. A
 // message takes the transfer time between ranks, and none within a rank. A
-// rank's reductions over replicas, and gathers of values (AG), follow each other
-// beside its compute actions, each for the time of its bucket; the buckets of a
-// stage are ready one after the other during its last backward. Collectives of
-// layers make their actions longer (StageCosts::forward_sums). Updates and other
-// collectives take no time. The duration ends with the last compute action.
-// Tables may have any actions, or compute actions alone: then transfers are
-// added.
+// rank's reductions over replicas, and gathers of values (AG), follow each
+// other beside its compute actions, each for the time of its bucket; the
+// buckets of a stage are ready one after the other during its last backward.
+// Collectives of layers make their actions longer (StageCosts::forward_sums).
+// Updates and other collectives take no time. The duration ends with the last
+// compute action. Tables may have any actions, or compute actions alone: then
+// transfers are added.
 //
 // Cost: an event for each action. 64 ranks with 512 micro-batches and two
 // chunks take about half a second.
