@@ -210,41 +210,39 @@ absl::StatusOr<std::vector<std::string>> PlanChanges(
   return pipeline::Diff(old, *alike);
 }
 
+// Puts a spec in which something was chosen in the place of the one before.
+absl::Status Replace(absl::StatusOr<JobSpec> closed, ProcessContext& process) {
+  if (!closed.ok()) return closed.status();
+  process.spec = std::make_shared<const JobSpec>(*std::move(closed));
+  return absl::OkStatus();
+}
+
 // Chooses the dtype of the spec, if it is open; `plan` may be null.
 absl::Status CloseDType(const pipeline::Plan* plan, ProcessContext& process) {
   if (!process.spec->open_dtype.has_value()) return absl::OkStatus();
-  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithDType(*process.spec, plan));
-  process.spec = std::make_shared<const JobSpec>(std::move(closed));
-  return absl::OkStatus();
+  return Replace(WithDType(*process.spec, plan), process);
 }
 
 // Chooses the mesh, if it is open, for the dtype that was chosen.
 absl::Status CloseMesh(const pipeline::Plan* plan, ProcessContext& process) {
   if (!process.spec->open_mesh.has_value()) return absl::OkStatus();
-  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithMesh(*process.spec, plan));
-  process.spec = std::make_shared<const JobSpec>(std::move(closed));
-  return absl::OkStatus();
+  return Replace(WithMesh(*process.spec, plan), process);
 }
 
 // Lays out the job as process 0 has, if its mesh is open.
 absl::Status AdoptMesh(const pipeline::Plan& plan, ProcessContext& process) {
   if (!process.spec->open_mesh.has_value()) return absl::OkStatus();
-  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithMeshOf(*process.spec, plan));
-  process.spec = std::make_shared<const JobSpec>(std::move(closed));
-  return absl::OkStatus();
+  return Replace(WithMeshOf(*process.spec, plan), process);
 }
 
 // Chooses the cuts, if they are open: measured in the dtype that was chosen.
 absl::Status ClosePipeline(const pipeline::Plan* plan,
                            ProcessContext& process) {
   if (!process.spec->open_pipeline.has_value()) return absl::OkStatus();
-  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithPipeline(*process.spec, plan));
-  process.spec = std::make_shared<const JobSpec>(std::move(closed));
-  return absl::OkStatus();
+  return Replace(WithPipeline(*process.spec, plan), process);
 }
 
-// Locks the folder of checkpoints, opens the one to resume from, and makes the
-// plan.
+// Locks the folder of checkpoints, opens the one to resume, makes the plan.
 absl::Status Decide(ProcessContext& process) {
   TROUPE_RETURN_IF_ERROR(process.folder.Lock());
   if (ProcessesOf(*process.spec) > 1) {

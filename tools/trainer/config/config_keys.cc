@@ -195,8 +195,7 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "(mesh.dp * mesh.pp * mesh.tp of them, or --ranks) as trainer plan "
      "--meshes does, and takes the fastest that keeps mesh.memory_limit. What "
      "train.micro_batch_size, mesh.tp, mesh.schedule, mesh.virtual_stages, "
-     "zero.stage and model.recompute... set stays. mesh = \"auto\" in place "
-     "of the section means the same.",
+     "zero.stage and model.recompute... set stays. mesh = \"auto\": the same.",
      "true"},
     {"mesh.dp", kMeshDp, AtMost(kIntMax),
      "Replicas of the model, which share each global batch. --ranks=N sets it "
