@@ -147,6 +147,7 @@ extern const TrainerOptions options;
 
 namespace portion_h {
 extern const TrainerOptions options;
+extern const data::DatasetPtr val;
 }
 
 namespace predict_step_h {
