@@ -17,10 +17,10 @@
 namespace troupe::nn {
 namespace {
 
-Parameter Make(const std::string& name, const Shape& shape) {
+Parameter OnesOf(const std::string& name, std::int64_t elems) {
   Parameter p;
   p.name = name;
-  p.shape = shape;
+  p.shape = {elems};
   p.init = Initializer::Constant(1);
   return p;
 }
@@ -51,7 +51,7 @@ struct ReleasingArena {
   }
 
   CachingAllocator allocator;
-  Parameter a = Make("a", {1 << 20}), b = Make("b", {1 << 18});
+  Parameter a = OnesOf("a", 1 << 20), b = OnesOf("b", 1 << 18);
   std::unique_ptr<ParameterArena> arena;
   std::unique_ptr<ReleasedValues> values;
 };
