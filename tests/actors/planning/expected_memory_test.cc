@@ -103,7 +103,7 @@ TEST(ExpectedMemory, FrozenParametersHaveNoMore) {
 // Ranks along tp have 4 of 7 rows of a head, with a row of padding in the last
 // piece. Cross entropy takes their logits; another loss, all of them.
 TEST(ExpectedMemory, OfAPieceOfTheVocabulary) {
-  JobSpec spec = Layers();
+  JobSpec spec = LayersInMemory();
   spec.model = [] {
     auto model = std::make_unique<nn::Sequential>();
     model->Append<nn::Linear>(8, 7).set_parallel(nn::Linear::kVocabulary);

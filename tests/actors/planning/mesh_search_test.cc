@@ -240,7 +240,7 @@ TEST(MeshSearchTest, TpMustDivideTheWidths) {
 TEST(MeshSearchTest, MeshesThatCannotBeSayWhy) {
   MeshSearch search = Search(8);
   search.micro_batch_size = 1;
-  search.tries_zero = false;
+  search.zero_stages = {0};
   const std::vector<JudgedMesh> meshes = Judged(search);
   const JudgedMesh& last = meshes.back();
   EXPECT_EQ(last.mesh.pp, 8);
