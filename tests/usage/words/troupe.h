@@ -148,7 +148,7 @@ extern const TrainerOptions options;
 namespace portion_h {
 extern const TrainerOptions options;
 extern const data::DatasetPtr val;
-}
+}  // namespace portion_h
 
 namespace predict_step_h {
 extern Task task;
