@@ -85,25 +85,30 @@ void PutMaskedRow(const BmpHeader& header, const std::uint8_t* from,
   }
 }
 
-absl::Status DecodePlain(const BmpHeader& header,
-                         absl::Span<const std::uint8_t> data,
-                         absl::string_view name, BmpCanvas& canvas) {
-  // Rows begin at multiples of four bytes.
-  const std::int64_t row_bytes = (header.width * header.bits + 31) / 32 * 4;
+// Number of bytes from one plain row to the next: rows begin at multiples of
+// four.
+std::int64_t PlainRowBytes(const BmpHeader& header) {
+  return (header.width * header.bits + 31) / 32 * 4;
+}
+
+// Whether so many bytes can have all pixels. Runs can: they may leave out any.
+bool CanHoldPixels(const BmpHeader& header, std::size_t data_bytes) {
+  if (header.coding != BmpCoding::kPlain) return true;
   const std::int64_t last_bytes = (header.width * header.bits + 7) / 8;
-  if (row_bytes * (header.height - 1) + last_bytes >
-      static_cast<std::int64_t>(data.size())) {
-    return LacksPixels(name);
-  }
+  return PlainRowBytes(header) * (header.height - 1) + last_bytes <=
+         static_cast<std::int64_t>(data_bytes);
+}
+
+void DecodePlain(const BmpHeader& header, absl::Span<const std::uint8_t> data,
+                 BmpCanvas& canvas) {
   for (std::int64_t row = 0; row < header.height; ++row) {
-    const std::uint8_t* from = data.data() + row * row_bytes;
+    const std::uint8_t* from = data.data() + row * PlainRowBytes(header);
     if (header.bits <= 8) {
       PutNumberedRow(header, from, row, canvas);
     } else {
       PutMaskedRow(header, from, canvas.row(row));
     }
   }
-  return absl::OkStatus();
 }
 
 // Run-length encoded pixels: pairs of a count and colours, or of a zero and a
@@ -195,13 +200,15 @@ bool IsBmp(absl::Span<const std::uint8_t> bytes) {
 absl::StatusOr<Image> DecodeBmp(absl::Span<const std::uint8_t> bytes,
                                 absl::string_view name) {
   TROUPE_ASSIGN_OR_RETURN(const BmpHeader header, ReadBmpHeader(bytes, name));
-  TROUPE_ASSIGN_OR_RETURN(Image image,
-                          MakeImage(header.height, header.width, name));
+  TROUPE_RETURN_IF_ERROR(CheckImageSize(header.height, header.width, name));
   if (header.pixels_at > bytes.size()) return LacksPixels(name);
   const absl::Span<const std::uint8_t> data = bytes.subspan(header.pixels_at);
+  if (!CanHoldPixels(header, data.size())) return LacksPixels(name);
+  TROUPE_ASSIGN_OR_RETURN(Image image,
+                          MakeImage(header.height, header.width, name));
   BmpCanvas canvas(header, image);
   if (header.coding == BmpCoding::kPlain) {
-    TROUPE_RETURN_IF_ERROR(DecodePlain(header, data, name, canvas));
+    DecodePlain(header, data, canvas);
   } else if (!RunDecoder(header, data, canvas).Decode()) {
     return LacksPixels(name);
   }

@@ -156,21 +156,23 @@ std::vector<std::uint8_t> ScaledValues(std::int64_t largest) {
 }
 
 // Reads the samples of one row to `to`, one by one.
-void ReadBits(const std::uint8_t* from, absl::Span<std::uint8_t> to) {
+void ReadBits(absl::Span<const std::uint8_t> from,
+              absl::Span<std::uint8_t> to) {
   for (std::size_t x = 0; x < to.size(); ++x) {
     const bool is_black = (from[x / 8] >> (7 - x % 8) & 1) != 0;
     to[x] = is_black ? 0 : 255;
   }
 }
 
-void ReadBytes(const std::uint8_t* from,
+void ReadBytes(absl::Span<const std::uint8_t> from,
                const std::vector<std::uint8_t>& scaled,
                absl::Span<std::uint8_t> to) {
   const bool has_two = scaled.size() > 256;
-  for (std::uint8_t& sample : to) {
-    std::size_t value = *from++;
-    if (has_two) value = value << 8 | *from++;
-    sample = scaled[value];
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const std::size_t value =
+        has_two ? std::size_t{from[2 * i]} << 8 | std::size_t{from[2 * i + 1]}
+                : std::size_t{from[i]};
+    to[i] = scaled[value];
   }
 }
 
@@ -215,14 +217,18 @@ absl::Status DecodeRows(const PnmHeader& header,
   std::vector<std::uint8_t> row(static_cast<std::size_t>(header.row_samples()));
   PnmText text(data);
   for (std::int64_t y = 0; y < header.height; ++y) {
-    const std::uint8_t* from = data.data() + y * header.row_bytes();
     if (header.is_text()) {
       TROUPE_RETURN_IF_ERROR(
           ReadTextRow(header, name, scaled, text, absl::MakeSpan(row)));
-    } else if (header.has_bits()) {
-      ReadBits(from, absl::MakeSpan(row));
     } else {
-      ReadBytes(from, scaled, absl::MakeSpan(row));
+      const auto row_bytes = static_cast<std::size_t>(header.row_bytes());
+      const absl::Span<const std::uint8_t> from =
+          data.subspan(static_cast<std::size_t>(y) * row_bytes, row_bytes);
+      if (header.has_bits()) {
+        ReadBits(from, absl::MakeSpan(row));
+      } else {
+        ReadBytes(from, scaled, absl::MakeSpan(row));
+      }
     }
     PutPnmRow(row, header.channels(),
               image.pixels.data() + y * image.width * kImageChannels);

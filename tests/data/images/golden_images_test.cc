@@ -2,6 +2,8 @@
 
 #include "tests/data/images/golden_images.h"
 
+#include <sys/resource.h>
+
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -184,6 +186,26 @@ TEST(GoldenImagesTest, OtherKindsAreNamed) {
       bmp + "a colour with the mask 0x5 of 32 bits" + convert);
   EXPECT_EQ(CodeOfImage(Patched(rgb, 14, {16, 0})),
             absl::StatusCode::kUnimplemented);
+}
+
+// Largest size so far of the memory of this process.
+std::int64_t PeakMemoryKib() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+// The pixels that these declare would have 192 MiB.
+TEST(GoldenImagesTest, PixelsThatAreMissingTakeNoMemory) {
+  const std::int64_t before = PeakMemoryKib();
+  for (const Bytes& bytes :
+       {Patched(GoldenFileOf("bmp: RGB"), 18, {0, 32, 0, 0, 0, 32, 0, 0}),
+        Patched(GoldenFileOf("bmp: 1 bit"), 18, {0, 32, 0, 0, 0, 32, 0, 0}),
+        BytesOfText("P6 8192 8192 255 abc"),
+        BytesOfText("P1 8192 8192 0 1 0")}) {
+    EXPECT_THAT(ErrorOfImage(bytes), HasSubstr("pixels are missing"));
+  }
+  EXPECT_LT(PeakMemoryKib() - before, 100 << 10);
 }
 
 TEST(GoldenImagesTest, DamageIsNamed) {
