@@ -3,28 +3,7 @@
 set -euo pipefail
 . tests/tools/trainer_lib.sh
 
-printf 'To be, or not to be.\n%.0s' {1..40} >input.txt
-cat >text.toml <<'TOML'
-[model]
-kind = "gpt_nano"
-
-[data]
-kind = "text"
-path = "input.txt"
-tokenizer = "chars"
-context = 16
-
-[train]
-steps = 250
-global_batch_size = 8
-
-[optimizer]
-kind = "adamw"
-lr = 0.003
-
-[checkpoint]
-dir = "saved"
-TOML
+text_job saved 250
 quietly train --config=text.toml
 generate=(generate --config=text.toml --checkpoint=saved)
 

@@ -33,6 +33,33 @@ momentum = 0.9
 dir = "saved"
 TOML
 
+# text_job FOLDER STEPS: writes text.toml, a job that learns a line of text by
+# heart and saves to FOLDER, and that text, input.txt.
+text_job() {
+  printf 'To be, or not to be.\n%.0s' {1..40} >input.txt
+  cat >text.toml <<TOML
+[model]
+kind = "gpt_nano"
+
+[data]
+kind = "text"
+path = "input.txt"
+tokenizer = "chars"
+context = 16
+
+[train]
+steps = $2
+global_batch_size = 8
+
+[optimizer]
+kind = "adamw"
+lr = 0.003
+
+[checkpoint]
+dir = "$1"
+TOML
+}
+
 die() {
   echo "FAILED: $*" >&2
   exit 1

@@ -50,28 +50,7 @@ says '  device: "cpu:0", "cuda"'
 
 # --- Text, with keys and values in the memory of the GPU ---
 
-printf 'To be, or not to be.\n%.0s' {1..40} >input.txt
-cat >text.toml <<'TOML'
-[model]
-kind = "gpt_nano"
-
-[data]
-kind = "text"
-path = "input.txt"
-tokenizer = "chars"
-context = 16
-
-[train]
-steps = 150
-global_batch_size = 8
-
-[optimizer]
-kind = "adamw"
-lr = 0.003
-
-[checkpoint]
-dir = "text"
-TOML
+text_job text 150
 quietly train --config=text.toml
 printf 'To be\nor not\nT\n' >prompts.txt
 generate=(generate --config=text.toml --checkpoint=text --prompts=prompts.txt
