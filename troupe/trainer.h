@@ -15,6 +15,7 @@
 //   absl::Status status =
 //       trainer.Fit(task, {train, /*batch_size=*/32, /*shuffle=*/true}, {val});
 //   trainer.callback_metrics().at("val_loss");
+//   if (trainer.is_global_zero()) Upload("checkpoints");
 //   trainer.Test(task, {test, /*batch_size=*/32})->at("test_loss");
 //   trainer.Predict(task, {test, /*batch_size=*/32})->InOrder();
 //
@@ -44,6 +45,7 @@
 #include "actors/spec/job_spec.h"
 #include "troupe/program.h"
 #include "troupe/trainer/predictions.h"
+#include "troupe/trainer/process_ranks.h"
 #include "troupe/trainer_callbacks.h"
 #include "troupe/trainer_options.h"
 
@@ -51,7 +53,8 @@ namespace troupe {
 
 class Trainer {
  public:
-  explicit Trainer(const TrainerOptions& options = {}) : options_(options) {}
+  explicit Trainer(const TrainerOptions& options = {})
+      : options_(options), ranks_(RanksOfProcess(options)) {}
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -112,6 +115,23 @@ class Trainer {
   std::int64_t global_step() const { return global_step_; }  // updates
   // Number of the epoch of the last step, from 0.
   std::int64_t current_epoch() const { return epoch_; }
+  // Updates of the whole run, with the part before ckpt_path. Valid from
+  // OnFitStart() on.
+  std::int64_t estimated_stepping_batches() const { return info_.steps; }
+
+  // Options and launcher say which ranks this process has, before Fit(), too.
+  // It may have several, as threads: the numbers are those of the first one.
+  // is_global_zero() is true in one process of a job, rank 0's, which also has
+  // what the job reports.
+  bool is_global_zero() const { return ranks_.global_rank == 0; }
+  int global_rank() const { return ranks_.global_rank; }
+  int local_rank() const { return ranks_.local_rank; }  // on its node
+  int node_rank() const { return ranks_.node_rank; }
+  int world_size() const { return ranks_.world_size; }  // devices * num_nodes
+  // Writes the line and its end to standard output if is_global_zero().
+  void Print(const std::string& line) const {
+    if (is_global_zero()) PrintLine(line);
+  }
 
   const TrainerOptions& options() const { return options_; }
   // Valid from OnFitStart() on.
@@ -136,6 +156,7 @@ class Trainer {
   void LogLine(const char* prefix) const;
 
   const TrainerOptions options_;
+  const ProcessRanks ranks_;
   actors::JobInfo info_;
   actors::JobResult result_;
   std::map<std::string, double> metrics_;

@@ -62,8 +62,7 @@ int main() {
   if (!status.ok()) return ExitCode(status);
   const auto tested = trainer.Test(task, {digits.test, /*batch_size=*/32});
   if (!tested.ok()) return ExitCode(tested.status());
-  // The first of a launcher's processes has the callbacks.
-  if (best->best_model_path().empty()) return 0;
+  if (!trainer.is_global_zero()) return 0;
   std::printf("best: %s with val_loss %.3f\n", best->best_model_path().c_str(),
               best->best_model_score());
   std::printf("test_loss of it: %.3f\n", tested->at("test_loss"));

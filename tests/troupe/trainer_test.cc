@@ -183,7 +183,16 @@ TEST(TrainerTest, NodesHaveTheBitsOfOne) {
     cluster.insecure = true;
     TrainerOptions own = options;
     own.cluster = cluster;
-    return Trainer(own).Fit(DigitsTask(), Train(10), Val());
+    Trainer trainer(own);
+    EXPECT_EQ(trainer.is_global_zero(), number == 0);
+    const absl::Status status = trainer.Fit(DigitsTask(), Train(10), Val());
+    EXPECT_EQ(trainer.is_global_zero(), number == 0);
+    EXPECT_EQ(trainer.global_rank(), number);
+    EXPECT_EQ(trainer.node_rank(), number);
+    EXPECT_EQ(trainer.local_rank(), 0);
+    EXPECT_EQ(trainer.world_size(), 2);
+    EXPECT_EQ(trainer.estimated_stepping_batches(), 4);
+    return status;
   };
   auto other = std::async(std::launch::async, [&] {
     actors::ClusterOptions cluster;

@@ -19,6 +19,7 @@
 #include "troupe/trainer/option_error.h"
 #include "troupe/trainer/portion.h"
 #include "troupe/trainer/predict_step.h"
+#include "troupe/trainer/process_ranks.h"
 #include "troupe/trainer/trainer_placement.h"
 
 namespace troupe {
@@ -53,21 +54,6 @@ absl::StatusOr<actors::JobSpec> PredictionJob(const TrainerOptions& options,
         "all of it; use \"ddp\", or leave the step out");
   }
   return spec;
-}
-
-// The share of a process in `count` things that are divided in order.
-struct ProcessShare {
-  int first = 0;
-  int count = 0;
-};
-
-ProcessShare ShareOf(const std::optional<actors::ClusterOptions>& cluster,
-                     int count) {
-  if (!cluster.has_value()) return {0, count};
-  const int each = count / cluster->processes;
-  const int more = count % cluster->processes;
-  return {cluster->process * each + std::min(cluster->process, more),
-          each + (cluster->process < more ? 1 : 0)};
 }
 
 // Gives each replica of this node a GPU of its own. The stages of a pipeline
@@ -107,7 +93,9 @@ absl::StatusOr<std::vector<Replica>> OpenReplicas(
   }
   const int all = spec.plan.mesh.dp();
   TROUPE_ASSIGN_OR_RETURN(const auto cluster, TrainerCluster(options));
-  const ProcessShare share = ShareOf(cluster, all);
+  const ProcessShare share =
+      cluster.has_value() ? ShareOf(cluster->process, cluster->processes, all)
+                          : ProcessShare{0, all};
   std::vector<Replica> replicas(share.count);
   for (int i = 0; i < share.count; ++i) {
     Replica& replica = replicas[i];

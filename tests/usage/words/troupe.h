@@ -60,6 +60,7 @@
 #include "troupe/stages/stage_messages.h"
 #include "troupe/state.h"
 #include "troupe/trainer.h"
+#include "troupe/trainer/process_ranks.h"
 #include "troupe/trainer/trainer_placement.h"
 #include "troupe/work.h"
 
@@ -172,8 +173,13 @@ extern const Task task;
 extern const data::DatasetPtr test;
 }  // namespace evaluation_job_h
 
+namespace process_ranks_h {
+extern const TrainerOptions options;
+}
+
 namespace trainer_h {
 extern const data::DatasetPtr train, val, test;
+void Upload(const std::string& folder);
 }  // namespace trainer_h
 
 namespace trainer_job_h {
