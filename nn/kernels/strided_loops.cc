@@ -1,6 +1,10 @@
 #include "nn/kernels/strided_loops.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "absl/types/span.h"
 
 namespace troupe::nn {
 namespace {
@@ -53,15 +57,20 @@ StridedLoops LoopsOver(const Shape& shape, const Strides& a, const Strides& b) {
 }
 
 std::optional<Shape> BroadcastShape(const Shape& a, const Shape& b) {
-  Shape shape = a.rank() >= b.rank() ? a : b;
+  const Shape& longer = a.rank() >= b.rank() ? a : b;
   const Shape& shorter = a.rank() >= b.rank() ? b : a;
+  const int rank = longer.rank();
+  std::array<std::int64_t, Shape::kMaxRank> extents = {};
+  std::copy_n(longer.dims().begin(), rank, extents.begin());
   for (int axis = -1; axis >= -shorter.rank(); --axis) {
-    const std::int64_t mine = shape[axis], other = shorter[axis];
+    const std::int64_t mine = longer[axis], other = shorter[axis];
     if (mine == other || other == 1) continue;
     if (mine != 1) return std::nullopt;
-    shape.set(shape.rank() + axis, other);
+    extents[rank + axis] = other;
   }
-  return shape;
+  const auto dims = absl::MakeConstSpan(extents).first(rank);
+  if (!Shape::Fits(dims)) return std::nullopt;
+  return Shape(dims);
 }
 
 StridedLoops BroadcastLoops(const Shape& shape, const Shape& a,

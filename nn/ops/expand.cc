@@ -92,9 +92,14 @@ std::vector<Tensor> Meshgrid(Context& ctx, absl::Span<const Tensor> xs,
   if (!ctx.ok()) return {};
   const int rank = static_cast<int>(xs.size());
   bool fit = rank >= 1 && rank <= Shape::kMaxRank;
-  for (const Tensor& x : xs) fit = fit && x.defined() && x.shape().rank() == 1;
-  if (!fit) {
-    BadShapes(ctx, "meshgrid takes 1 to ", Shape::kMaxRank, " vectors, got {",
+  std::vector<std::int64_t> extents;
+  for (const Tensor& x : xs) {
+    fit = fit && x.defined() && x.shape().rank() == 1;
+    if (fit) extents.push_back(x.numel());
+  }
+  if (!fit || !Shape::Fits(extents)) {
+    BadShapes(ctx, "meshgrid takes 1 to ", Shape::kMaxRank,
+              " vectors whose grid has less than 2^60 points, got {",
               absl::StrJoin(xs, ", ",
                             [](std::string* out, const Tensor& x) {
                               out->append(Str(x));
@@ -105,7 +110,6 @@ std::vector<Tensor> Meshgrid(Context& ctx, absl::Span<const Tensor> xs,
   const auto axis_of = [&](int i) {
     return indexing == GridIndexing::kXY && rank >= 2 && i < 2 ? 1 - i : i;
   };
-  std::vector<std::int64_t> extents(rank);
   for (int i = 0; i < rank; ++i) extents[axis_of(i)] = xs[i].numel();
   std::vector<Tensor> grids;
   for (int i = 0; i < rank && ctx.ok(); ++i) {

@@ -199,16 +199,16 @@ Tensor Amin(Context& ctx, const Tensor& x, absl::Span<const int> axes,
 Tensor OneHot(Context& ctx, const Tensor& labels, std::int64_t classes,
               DType dtype) {
   if (!ctx.ok()) return Tensor();
+  std::vector<std::int64_t> dims(labels.shape().dims().begin(),
+                                 labels.shape().dims().end());
+  dims.push_back(classes);
   if (!labels.defined() || labels.dtype() != DType::kI64 || classes < 1 ||
-      labels.shape().rank() == Shape::kMaxRank || !IsFloating(dtype)) {
+      !Shape::Fits(dims) || !IsFloating(dtype)) {
     return BadShapes(ctx,
                      "one_hot takes labels i64[...], a number of classes and a "
                      "floating dtype, got ",
                      Str(labels), ", ", classes, " and ", DTypeName(dtype));
   }
-  std::vector<std::int64_t> dims(labels.shape().dims().begin(),
-                                 labels.shape().dims().end());
-  dims.push_back(classes);
   Tensor y = ctx.Empty("one_hot", Shape(dims), dtype);
   ctx.Note("one_hot", y, 0);
   if (!ctx.computes()) return y;

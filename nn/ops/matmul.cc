@@ -15,19 +15,24 @@ Shape BatchOf(const Shape& shape) {
   return Shape(shape.dims().first(shape.rank() - 2));
 }
 
-Shape WithMatrix(const Shape& batch, std::int64_t rows, std::int64_t cols) {
-  std::vector<std::int64_t> dims(batch.dims().begin(), batch.dims().end());
-  dims.push_back(rows);
-  dims.push_back(cols);
+// Returns the shape of f(a) f(b). None if their batches do not broadcast, or it
+// has too many elements.
+std::optional<Shape> ProductShape(MatMulForm form, const Tensor& a,
+                                  const Tensor& b) {
+  const std::optional<Shape> batch =
+      BroadcastShape(BatchOf(a.shape()), BatchOf(b.shape()));
+  if (!batch) return std::nullopt;
+  std::vector<std::int64_t> dims(batch->dims().begin(), batch->dims().end());
+  dims.push_back(a.dim(form.transpose_a ? -1 : -2));
+  dims.push_back(b.dim(form.transpose_b ? -2 : -1));
+  if (!Shape::Fits(dims)) return std::nullopt;
   return Shape(dims);
 }
 
 // Returns f(a) f(b) in new memory, for batches that broadcast.
 absl::StatusOr<Tensor> Product(Kernels& kernels, MatMulForm form,
                                const Tensor& a, const Tensor& b) {
-  const Shape batch = *BroadcastShape(BatchOf(a.shape()), BatchOf(b.shape()));
-  const Shape shape = WithMatrix(batch, a.dim(form.transpose_a ? -1 : -2),
-                                 b.dim(form.transpose_b ? -2 : -1));
+  const Shape shape = *ProductShape(form, a, b);
   TROUPE_ASSIGN_OR_RETURN(
       Tensor c, Tensor::Create(shape, a.dtype(), kernels.allocator()));
   TROUPE_RETURN_IF_ERROR(kernels.MatMul(form, a, b, c));
@@ -105,21 +110,16 @@ bool Fit(const Tensor& a, const Tensor& b, MatMulForm form) {
 
 Tensor MatMul(Context& ctx, const Tensor& a, const Tensor& b, MatMulForm form) {
   if (!ctx.ok()) return Tensor();
-  std::optional<Shape> batch;
-  if (Fit(a, b, form)) {
-    batch = BroadcastShape(BatchOf(a.shape()), BatchOf(b.shape()));
-  }
-  if (!batch) {
+  std::optional<Shape> shape;
+  if (Fit(a, b, form)) shape = ProductShape(form, a, b);
+  if (!shape) {
     return BadShapes(ctx, "matmul takes a[..., ",
                      form.transpose_a ? "K, M" : "M, K", "] and b[..., ",
                      form.transpose_b ? "N, K" : "K, N", "] of one dtype, got ",
                      Str(a), " and ", Str(b));
   }
   const std::int64_t K = a.dim(form.transpose_a ? -2 : -1);
-  Tensor c = ctx.Empty("matmul",
-                       WithMatrix(*batch, a.dim(form.transpose_a ? -1 : -2),
-                                  b.dim(form.transpose_b ? -2 : -1)),
-                       a.dtype());
+  Tensor c = ctx.Empty("matmul", *shape, a.dtype());
   ctx.Note("matmul", c, 2.0 * c.numel() * K);
   if (!ctx.computes()) return c;
   const bool many_rows = !form.transpose_a && BatchOf(b.shape()).numel() == 1 &&

@@ -33,7 +33,9 @@ class PadNode final : public Node {
 // Whether an axis of `extent` has the pixels that its border copies.
 bool HasBorder(PadMode mode, std::int64_t before, std::int64_t after,
                std::int64_t extent) {
-  if (before < 0 || after < 0) return false;
+  // The sum of three such numbers fits into 63 bits.
+  if (before < 0 || before > Shape::kMaxNumel) return false;
+  if (after < 0 || after > Shape::kMaxNumel) return false;
   switch (mode) {
     case PadMode::kZeros:
       return true;
@@ -83,7 +85,9 @@ Tensor Pad2d(Context& ctx, const Tensor& x, const Padding2d& p) {
     return BadShapes(ctx, "pad2d takes x[N, H, W, C], got ", Str(x));
   }
   if (!HasBorder(p.mode, p.top, p.bottom, x.dim(1)) ||
-      !HasBorder(p.mode, p.left, p.right, x.dim(2))) {
+      !HasBorder(p.mode, p.left, p.right, x.dim(2)) ||
+      !Shape::Fits({x.dim(0), p.top + x.dim(1) + p.bottom,
+                    p.left + x.dim(2) + p.right, x.dim(3)})) {
     return BadShapes(ctx, "pad2d by ", NameOf(p.mode), ", ", p.top, " + ",
                      p.bottom, " rows and ", p.left, " + ", p.right,
                      " columns, does not go around ", Str(x));
@@ -98,7 +102,8 @@ Tensor Pad1d(Context& ctx, const Tensor& x, const Padding1d& p) {
   if (x.shape().rank() != 3) {
     return BadShapes(ctx, "pad1d takes x[N, L, C], got ", Str(x));
   }
-  if (!HasBorder(p.mode, p.before, p.after, x.dim(1))) {
+  if (!HasBorder(p.mode, p.before, p.after, x.dim(1)) ||
+      !Shape::Fits({x.dim(0), p.before + x.dim(1) + p.after, x.dim(2)})) {
     return BadShapes(ctx, "pad1d by ", NameOf(p.mode), ", ", p.before, " + ",
                      p.after, ", does not go around ", Str(x));
   }

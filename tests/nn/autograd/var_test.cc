@@ -133,10 +133,12 @@ TEST_F(VarTest, GridsAndNamedAxes) {
               Einsum("i,i->i", {x, y});
             }),
             "einsum \"i,i->i\": subscript i is 2 and 3, got {f64[2], f64[3]}");
-  EXPECT_EQ(ErrorOf([&] {
-              Meshgrid({x, grids[0]});
-            }),
-            "meshgrid takes 1 to 6 vectors, got {f64[2], f64[2, 3]}");
+  EXPECT_EQ(
+      ErrorOf([&] {
+        Meshgrid({x, grids[0]});
+      }),
+      "meshgrid takes 1 to 6 vectors whose grid has less than 2^60 points, "
+      "got {f64[2], f64[2, 3]}");
   EXPECT_EQ(ErrorOf([] { Einsum("i->i", {}); }),
             "Einsum() takes at least one tensor; give one");
 }

@@ -17,6 +17,7 @@
 #include "nn/ops/flip.h"
 #include "nn/ops/gather.h"
 #include "nn/ops/matmul.h"
+#include "nn/ops/pad.h"
 #include "nn/ops/permute.h"
 #include "nn/ops/reduce.h"
 #include "nn/ops/reshape.h"
@@ -205,6 +206,45 @@ TEST_F(MathFrontsTest, OrdersAndMasksNameWhatDoesNotFit) {
             "x, got f32[2] and f32[3, 2]");
 }
 
+// Results that no shape can have are errors, however small the arguments.
+TEST_F(MathFrontsTest, HugeResultsNameWhatDoesNotFit) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 60;
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::OneHot(ctx, T({2}, DType::kI64), kHuge / 2);
+            }),
+            "one_hot takes labels i64[...], a number of classes and a floating "
+            "dtype, got i64[2], 576460752303423488 and f32");
+  EXPECT_EQ(
+      Message([&](Context& ctx) {
+        const std::vector<Tensor> axes(6, T({1100}));
+        return ops::Meshgrid(ctx, axes).empty() ? Tensor() : axes[0];
+      }),
+      "meshgrid takes 1 to 6 vectors whose grid has less than 2^60 points, "
+      "got {f32[1100], f32[1100], f32[1100], f32[1100], "
+      "f32[1100], f32[1100]}");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Pad2d(ctx, T({1, 1, 2, 1}), {kHuge, 0, 0, 0});
+            }),
+            "pad2d by zeros, 1152921504606846976 + 0 rows and 0 + 0 columns, "
+            "does not go around f32[1, 1, 2, 1]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Pad1d(ctx, T({1, 1, 2}), {kHuge / 2, 0});
+            }),
+            "pad1d by zeros, 576460752303423488 + 0, does not go around "
+            "f32[1, 1, 2]");
+  ShapeRecord record;
+  Context ctx(kernels_->device(), record);
+  const Tensor column = ctx.Empty("column", {kHuge / 4, 1}, DType::kF32);
+  const Tensor row = ctx.Empty("row", {1, 4}, DType::kF32);
+  Context other(kernels_->device(), record);
+  EXPECT_FALSE(ops::Mul(other, column, row).defined());
+  EXPECT_EQ(other.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(ops::MatMul(ctx, column, row, {}).defined());
+  EXPECT_EQ(std::string(ctx.status().message()),
+            "matmul takes a[..., M, K] and b[..., K, N] of one dtype, got "
+            "f32[288230376151711744, 1] and f32[1, 4]");
+}
+
 TEST_F(MathFrontsTest, IndicesNameWhatDoesNotFit) {
   const Tensor index = T({3}, DType::kI64);
   EXPECT_EQ(Message([&](Context& ctx) {
@@ -233,11 +273,13 @@ TEST_F(MathFrontsTest, IndicesNameWhatDoesNotFit) {
   EXPECT_EQ(
       Message([&](Context& ctx) { return ops::Cumsum(ctx, T({2}), 1); }),
       "cumsum takes floating numbers and an axis of theirs, got f32[2] and 1");
-  EXPECT_EQ(Message([&](Context& ctx) {
-              const auto grids = ops::Meshgrid(ctx, {T({2}), T({2, 3})});
-              return grids.empty() ? Tensor() : grids[0];
-            }),
-            "meshgrid takes 1 to 6 vectors, got {f32[2], f32[2, 3]}");
+  EXPECT_EQ(
+      Message([&](Context& ctx) {
+        const auto grids = ops::Meshgrid(ctx, {T({2}), T({2, 3})});
+        return grids.empty() ? Tensor() : grids[0];
+      }),
+      "meshgrid takes 1 to 6 vectors whose grid has less than 2^60 points, "
+      "got {f32[2], f32[2, 3]}");
   Context ctx(*kernels_);
   Tensor wrong = T({2}, DType::kI64);
   wrong.data<std::int64_t>()[1] = 2;
