@@ -14,6 +14,11 @@ launched() {
 launched collectives
 grep -qx 'all collectives are right on 4 ranks' out.txt ||
   die "collectives: $(cat out.txt)"
+# One program after the other.
+launched point_to_point
+(($(grep -cx '\[[01]\] has 1' out.txt) == 4)) ||
+  die "point_to_point: $(cat out.txt)"
+
 launched ddp_toy
 grep -qx 'the replicas are equal after a step' out.txt ||
   die "ddp_toy: $(cat out.txt)"

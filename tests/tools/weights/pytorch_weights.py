@@ -381,6 +381,8 @@ stem = "imagenet"
         transformers.ResNetConfig(
             layer_type="basic", depths=[2, 2, 2, 2], num_labels=10,
             hidden_sizes=[64, 128, 256, 512])), resnet % 18)
+    yield Case("timm's resnet18", timm.create_model("resnet18", num_classes=10),
+               resnet % 18)
     yield Case("torchvision's resnet50", torchvision.models.resnet50(num_classes=10),
                resnet % 50, all_wrappings=True)
 
