@@ -34,6 +34,7 @@
 #define NN_SERIALIZE_SAFETENSORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>

@@ -303,6 +303,30 @@ class CheckStyleTest(unittest.TestCase):
                 "int Add", '#include "nn/more.h"\n\nint Add'),
             "nn/add.cc": OWN + use})
 
+    def test_includes_of_a_header(self):
+        def header(*lines):
+            return {"nn/add.h": CLEAN_HEADER.replace("int Add",
+                                                     "\n".join(lines) + "\n\nint Add")}
+        for use, lacks in (
+                ("std::size_t n;", "<cstddef>"),
+                ("int m = std::max(1, 2);", "<algorithm>"),
+                ("int b = std::exchange(a, 1);", "<utility>"),
+                ("static_assert(!std::is_same_v<int, char>);", "<type_traits>"),
+                ("std::exception_ptr e;", "<exception>"),
+                ("int n ABSL_GUARDED_BY(m);", '"absl/base/thread_annotations.h"'),
+                ("inline void F() { EXPECT_EQ(1, 1); }", '"gtest/gtest.h"'),
+                ("pid_t child;", "<sys/types.h>")):
+            self.expect(header(use),
+                        "nn/add.h:8: include; add #include " + lacks)
+            self.expect(header("#include " + lacks, use))
+        # Of these nobody knows the header.
+        self.expect(header("std::valarray<int> a;  // std::complex"),
+                    "nn/add.h:8: include; add std::valarray and its header to NAMES "
+                    "of tests/style/includes.py")
+        # A macro's text is for those who use it, its last line too.
+        self.expect(header("#define TWICE(a) \\", "  std::max(a, a); \\",
+                           "  std::valarray<int>()"))
+
     def test_copt_patterns(self):
         option = "build --per_file_copt=%s@-O1\n"
         for meets in ("^nn/", "//nn[:/].*", "^nn/.*,-//nn:add"):

@@ -23,6 +23,7 @@
 #include <boost/context/preallocated.hpp>
 #include <boost/context/stack_context.hpp>
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "base/cuda/emulated/cuda_thread.h"

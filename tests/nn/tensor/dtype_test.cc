@@ -1,5 +1,6 @@
 #include "nn/tensor/dtype.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -123,6 +123,7 @@ class BuildCostTest(unittest.TestCase):
     def test_titles(self):
         for title, kind, name in (
                 ("Compiling a/b.cc", actions.COMPILES, "a/b.cc"),
+                ("Compiling a/b.h and 3 more alone", actions.COMPILES, "a/b.h"),
                 ("Compiling a/b.cc [for host]", actions.COMPILES, "a/b.cc"),
                 ("Compiling a/b.h alone", actions.COMPILES, "a/b.h"),
                 ("Linking a/libb.a", actions.ARCHIVES, "a/libb.a"),

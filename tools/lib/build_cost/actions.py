@@ -78,8 +78,8 @@ def kind_and_name(title):
     title = re.sub(r" \[for (host|tool)\]$", "", title)
     verb, _, rest = title.partition(" ")
     if verb == "Compiling":
-        # "Compiling a.h alone" is a title of --config=headers.
-        return COMPILES, re.sub(r" alone$", "", rest)
+        # "Compiling a.h and 3 more alone" is a title of --config=headers.
+        return COMPILES, re.sub(r"( and \d+ more)? alone$", "", rest)
     if verb == "Precompiling":
         return HEADERS, rest
     if verb == "Linking":
