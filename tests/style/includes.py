@@ -7,7 +7,7 @@ neither it nor anything that it includes brings. So names of the standard librar
 and of Abseil are looked for here.
 """
 
-import os
+import functools
 import re
 
 # (names, header); a name stands for itself, whatever follows. A header of ours uses no
@@ -100,8 +100,11 @@ NAMES = [
     (r"(?<![\w:.>])(pid_t|ssize_t)\b", "<sys/types.h>"),
     (r"(?<![\w:.>])(stderr|stdout)\b", "<cstdio>"),
 ]
-# What headers.bzl's precompiled headers declare in these namespaces.
-_NAME = re.compile(r"\b(?:std|absl)::\w+")
+# What may be a name of NAMES.
+_NAME = re.compile(
+    r"\b(?:(?:std|absl)::\w+|testing::Test\b|(?:ABSL|EXPECT|ASSERT)_\w+"
+    r"|TEST(?:_[FP])?\b|MOCK_METHOD\b)"
+    r"|(?<![\w:.>])(?:ssize_t|pid_t|stderr|stdout)\b")
 _BASIC = ["<type_traits>", "<cstddef>"]
 _USUAL = ["<utility>", "<initializer_list>"] + _BASIC
 # What headers of libraries are known to bring along.
@@ -191,21 +194,29 @@ def code_lines(file):
         in_macro = in_macro and line.endswith("\\")
 
 
+@functools.lru_cache(maxsize=None)
+def header_of(name):
+    """Returns the header of a name, or None."""
+    match = _ALL.match(name)
+    return match and NAMES[match.lastindex - 1][1]
+
+
 def first_uses(file):
     """{header: line number of the first name that needs it}."""
     first = {}
     for number, code in code_lines(file):
-        for match in _ALL.finditer(code):
-            first.setdefault(NAMES[match.lastindex - 1][1], number)
+        for name in _NAME.findall(code):
+            first.setdefault(header_of(name), number)
+    first.pop(None, None)
     return first
 
 
 def unknown_names(file):
-    """Yields (line number, name) of names of which no header is known."""
+    """Yields (line number, name) of names of std:: and absl:: without a header."""
     for number, code in code_lines(file):
-        for match in _NAME.finditer(code):
-            if not _ALL.match(code, match.start()):
-                yield number, match.group()
+        for name in _NAME.findall(code):
+            if name.startswith(("std::", "absl::")) and not header_of(name):
+                yield number, name
 
 
 class Includes:
