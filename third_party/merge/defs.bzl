@@ -33,8 +33,8 @@ recompiles one source. cc_merged_test always merges: one program of small tests.
 
 So the unnamed namespaces of a target's sources are one: the names in them must
 differ. A source stays apart if --per_file_copt in .bazelrc gives it other options
-than its neighbours; copt_patterns.py in tests/style checks that. It stays apart, too,
-if a test replaces it (planted_bugs_test): of a part the linker takes all or nothing.
+than its neighbours; copt_patterns.py in tests/style checks that. Tests that replace
+sources (planted_bugs_test) replace whole parts: the linker takes all of one or nothing.
 """
 
 SOURCES_MAX = 8
@@ -83,7 +83,7 @@ def _merge(name, srcs, parts, **kwargs):
         ]),
         # Nothing that //... builds by itself.
         tags = ["manual"],
-        visibility = ["//visibility:private"],
+        visibility = ["//tests:__subpackages__"],  # planted_bugs_test
         **kwargs
     )
     return parts.keys() + [source for source in srcs if source not in merged]
