@@ -68,16 +68,16 @@ void AddValues(const Trainable& model, std::vector<double>& values) {
   }
 }
 
-using Train = std::function<void(Rank&, std::vector<double>&)>;
+using Training = std::function<void(Rank&, std::vector<double>&)>;
 
-std::vector<double> ResultOn(int devices, const Train& train) {
+std::vector<double> ResultOn(int devices, const Training& train) {
   std::vector<double> result;
   ExpectRuns([&](Rank& rank) { train(rank, result); }, devices);
   return result;
 }
 
 // Fails unless a program has the numbers of one device on 2, 3 and 4, too.
-void ExpectAsOnOneDevice(const Train& train) {
+void ExpectAsOnOneDevice(const Training& train) {
   const std::vector<double> want = ResultOn(1, train);
   ASSERT_FALSE(want.empty());
   for (const int devices : {2, 3, 4}) {

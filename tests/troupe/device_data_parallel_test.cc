@@ -23,8 +23,8 @@ namespace {
 using nn::cuda::EmulatedWorld;
 
 // More of each: TROUPE_SIM_TIMES.
-constexpr int kSeeds = 20;
-constexpr int kGpuSeeds = 8;
+constexpr int kReplicaSeeds = 20;
+constexpr int kReplicaGpuSeeds = 8;
 
 struct Divided : nn::Net {
   nn::Linear& first = Add<nn::Linear>("first", 6, 8);
@@ -83,7 +83,7 @@ TEST(DeviceDataParallelTest, QueuedDevicesHaveTheBitsOfCpus) {
                     OnDevices(QueuedRanks(1, /*seed=*/1), devices)),
               absl::OkStatus());
     EXPECT_EQ(threads, cpu) << devices;
-    for (const std::uint64_t seed : Seeds(kSeeds)) {
+    for (const std::uint64_t seed : Seeds(kReplicaSeeds)) {
       std::vector<float> queued;
       const SimulatedRun run = Simulate(
           Training(&queued), OnDevices(QueuedRanks(1, seed), devices), {seed});
@@ -96,7 +96,7 @@ TEST(DeviceDataParallelTest, QueuedDevicesHaveTheBitsOfCpus) {
 TEST(DeviceDataParallelTest, GpusHaveTheSameBitsUnderEachSeed) {
   for (const std::string device : {"cuda", "cuda:0"}) {
     std::vector<float> first;
-    for (const std::uint64_t seed : Seeds(kGpuSeeds)) {
+    for (const std::uint64_t seed : Seeds(kReplicaGpuSeeds)) {
       const EmulatedWorld world(actors::EmulatedGpus(seed, 3));
       std::vector<float> values;
       const SimulatedRun run = Simulate(

@@ -36,8 +36,8 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 // More of each: TROUPE_SIM_TIMES.
-constexpr int kSeeds = 10;
-constexpr int kGpuSeeds = 4;
+constexpr int kHookSeeds = 10;
+constexpr int kHookGpuSeeds = 4;
 
 using Prepare = std::function<void(Rank& rank, DDP& ddp)>;
 
@@ -80,7 +80,7 @@ TEST(DeviceHookTest, HooksReduceOnQueuedDevices) {
     const absl::Status status = Spawn(program, QueuedRanks(2, /*seed=*/1));
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(threads.parameters, cpu.parameters);
-    for (const std::uint64_t seed : Seeds(kSeeds)) {
+    for (const std::uint64_t seed : Seeds(kHookSeeds)) {
       DigitsRun run;
       const SimulatedRun simulated =
           Simulate(DigitsLoop(Rule::kSgd, &run, With(prepare)),
@@ -101,7 +101,7 @@ TEST(DeviceHookTest, HooksReduceOnGpus) {
                     .status.ok());
   }
   for (const Prepare& prepare : Averages()) {
-    for (const std::uint64_t seed : Seeds(kGpuSeeds)) {
+    for (const std::uint64_t seed : Seeds(kHookGpuSeeds)) {
       const EmulatedWorld world(actors::EmulatedGpus(seed, 2));
       DigitsRun run;
       const SimulatedRun simulated =
@@ -223,7 +223,7 @@ TEST(DeviceMessageTest, QueuedDevicesExchangeTheBitsOfCpus) {
       Spawn(Exchanges(&threads), QueuedRanks(2, /*seed=*/1));
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(threads, cpu);
-  for (const std::uint64_t seed : Seeds(3 * kSeeds)) {
+  for (const std::uint64_t seed : Seeds(3 * kHookSeeds)) {
     std::vector<float> values;
     const SimulatedRun run =
         Simulate(Exchanges(&values), QueuedRanks(2, seed), {seed});
@@ -235,7 +235,7 @@ TEST(DeviceMessageTest, QueuedDevicesExchangeTheBitsOfCpus) {
 TEST(DeviceMessageTest, GpusExchangeTheBitsOfCpus) {
   const std::vector<float> cpu = ExchangedOnCpus();
   for (const char* const device : {"cuda", "cuda:0"}) {
-    for (const std::uint64_t seed : Seeds(2 * kGpuSeeds)) {
+    for (const std::uint64_t seed : Seeds(2 * kHookGpuSeeds)) {
       const EmulatedWorld world(actors::EmulatedGpus(seed, 2));
       std::vector<float> values;
       const SimulatedRun run =

@@ -24,7 +24,7 @@ using ::testing::Pointwise;
 
 // --- PyTorch's join (tools/golden/make_join.py) ---
 
-struct Small : nn::Net {
+struct ParityModel : nn::Net {
   nn::Linear& fc1 = Add<nn::Linear>("fc1", 4, 6);
   nn::Linear& fc2 = Add<nn::Linear>("fc2", 6, 3);
   Var Forward(Var x) override { return fc2(fc1(x).Tanh()); }
@@ -34,7 +34,7 @@ struct Small : nn::Net {
 Program UnevenLoop(const std::string& rule, const JoinOptions& options,
                    bool late, std::vector<float>* values) {
   return [=](Rank& rank) {
-    auto model = rank.Make<Small>();
+    auto model = rank.Make<ParityModel>();
     for (const nn::Parameter* parameter : model.Parameters()) {
       Fill(parameter->value, "join/" + parameter->name, 0.5);
     }
@@ -101,7 +101,7 @@ struct Last : nn::Net {
 // Trains two models in turn, the second on what the first one gives.
 Program TwoModels(const std::string& rule, std::vector<float>* values) {
   return [=](Rank& rank) {
-    auto first = rank.Make<Small>();
+    auto first = rank.Make<ParityModel>();
     auto second = rank.Make<Last>();
     for (const Trainable& model : {Trainable(first), Trainable(second)}) {
       for (const nn::Parameter* parameter : model.Parameters()) {

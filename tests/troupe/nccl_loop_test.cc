@@ -35,7 +35,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // More of each: TROUPE_SIM_TIMES.
-constexpr int kSeeds = 8;
+constexpr int kNcclSeeds = 8;
 
 SpawnOptions NcclRanks(int ranks, const std::string& order = "any") {
   SpawnOptions options = GpuRanks(ranks, "cuda");
@@ -46,7 +46,7 @@ SpawnOptions NcclRanks(int ranks, const std::string& order = "any") {
 // Fails unless the program runs in one thread for each of the seeds, and in
 // threads of its own.
 void ExpectToRun(const Program& program, int ranks) {
-  for (const std::uint64_t seed : Seeds(kSeeds)) {
+  for (const std::uint64_t seed : Seeds(kNcclSeeds)) {
     const EmulatedWorld world(actors::EmulatedGpus(seed, ranks));
     const SimulatedRun run = Simulate(program, NcclRanks(ranks), {seed});
     ASSERT_TRUE(run.status.ok()) << run.status << ReplayCommand(seed);
@@ -158,7 +158,7 @@ TEST(NcclLoopTest, GroupsOverlap) {
   ExpectToRunIn({1, 1, 1}, ManyGroups);
 }
 
-struct Normed : nn::Net {
+struct SyncNormed : nn::Net {
   nn::Linear& first = Add<nn::Linear>("first", 6, 8);
   nn::SyncBatchNorm& norm = Add<nn::SyncBatchNorm>("norm", 8);
   nn::Linear& second = Add<nn::Linear>("second", 8, 3);
@@ -168,7 +168,7 @@ struct Normed : nn::Net {
 // Groups of gradients, of layers, of buffers and of a hook, on queues of their
 // own; replicas stay equal under Join().
 void Replicas(Rank& rank) {
-  auto model = rank.Make<Normed>();
+  auto model = rank.Make<SyncNormed>();
   DDPOptions options;
   options.average_buffers = true;
   options.first_bucket_mb = options.bucket_cap_mb = 1e-4;

@@ -60,7 +60,7 @@ using actors::ImportTrace;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct TwoLayers : nn::Net {
+struct Profiled : nn::Net {
   nn::Linear& first = Add<nn::Linear>("first", 3, 5);
   nn::Linear& second = Add<nn::Linear>("second", 5, 2);
   Var Forward(Var x) override { return second(first(x).Relu()); }
@@ -130,7 +130,7 @@ TEST(ProfilerTest, FollowsTheScheduleOfPyTorch) {
 
 TEST(ProfilerTest, ACycleHasTheOperatorsOfItsActiveStepsAlone) {
   OnOneRank([](Rank& rank) {
-    auto model = rank.Make<TwoLayers>();
+    auto model = rank.Make<Profiled>();
     Sgd sgd(model, {/*lr=*/0.1});
     Profiler profiler(rank, Cycles(1, 1, 3, 1));
     for (int i = 0; i < 8; ++i) {
@@ -146,7 +146,7 @@ TEST(ProfilerTest, ACycleHasTheOperatorsOfItsActiveStepsAlone) {
 
 TEST(ProfilerTest, OperatorsHaveTheModuleOfTheirForwardAndTheirShapes) {
   OnOneRank([](Rank& rank) {
-    auto model = rank.Make<TwoLayers>();
+    auto model = rank.Make<Profiled>();
     Sgd sgd(model, {/*lr=*/0.1});
     Profiler profiler(rank);
     TrainStep(rank, model, sgd);
@@ -209,7 +209,7 @@ TEST(ProfilerTest, CallsOfGroupsAreOperators) {
 TEST(ProfilerTest, TheTableAddsUpTheTimeline) {
   const std::string folder = base::FreshPath();
   OnOneRank([&](Rank& rank) {
-    auto model = rank.Make<TwoLayers>();
+    auto model = rank.Make<Profiled>();
     Sgd sgd(model, {/*lr=*/0.1});
     Profiler profiler(rank, Cycles(0, 1, 2), folder);
     for (int i = 0; i < 6; ++i) {
@@ -250,7 +250,7 @@ TEST(ProfilerTest, TheTableAddsUpTheTimeline) {
 TEST(ProfilerTest, TheTimelineShowsReductionsBesideTheBackward) {
   const std::string folder = base::FreshPath();
   const Program program = [&](Rank& rank) {
-    auto model = rank.Make<TwoLayers>();
+    auto model = rank.Make<Profiled>();
     DDPOptions options;
     options.bucket_cap_mb_list = {1e-6};  // a bucket for each parameter
     DDP ddp(model, options);
@@ -280,7 +280,7 @@ TEST(ProfilerTest, ChangesNoBitAndRunsUnderSeeds) {
   std::vector<float> values[2];
   for (const bool profiled : {false, true}) {
     const Program program = [&](Rank& rank) {
-      auto model = rank.Make<TwoLayers>();
+      auto model = rank.Make<Profiled>();
       DDP ddp(model);
       Sgd sgd(ddp, {/*lr=*/0.1});
       std::optional<Profiler> profiler;
@@ -322,7 +322,7 @@ StepCost CostOfSteps(const std::function<void()>& step) {
 // Profiler; one within a window does more of both.
 TEST(ProfilerTest, CostsNothingOutsideOfAWindow) {
   OnOneRank([](Rank& rank) {
-    auto model = rank.Make<TwoLayers>();
+    auto model = rank.Make<Profiled>();
     Sgd sgd(model, {/*lr=*/0.1});
     const auto cost = [&](Profiler* profiler) {
       return CostOfSteps([&] {

@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Runs in threads, with a communication strand and without, and under seeds.
-void ExpectRuns(const Program& program, int ranks) {
+void ExpectRunsInline(const Program& program, int ranks) {
   for (const std::int64_t inline_bytes : {0, 1 << 30}) {
     SpawnOptions options = Ranks(ranks);
     options.inline_bytes = inline_bytes;
@@ -122,7 +122,7 @@ std::vector<float> TrainGan(Rank& rank, Of discriminator) {
 
 TEST(TwoModelsTest, GanIsThatWithAFrozenDiscriminator) {
   for (const int ranks : {1, 2}) {
-    ExpectRuns(
+    ExpectRunsInline(
         [](Rank& rank) {
           const std::vector<float> frozen = TrainGan(rank, Of::kFrozen);
           EXPECT_EQ(TrainGan(rank, Of::kDiscarded), frozen);
@@ -181,7 +181,8 @@ void TrainChain(Rank& rank, bool in_backward) {
 TEST(TwoModelsTest, BothLearnAsOneModule) {
   for (const int ranks : {1, 2}) {
     for (const bool in_backward : {false, true}) {
-      ExpectRuns([&](Rank& rank) { TrainChain(rank, in_backward); }, ranks);
+      ExpectRunsInline([&](Rank& rank) { TrainChain(rank, in_backward); },
+                       ranks);
     }
   }
 }

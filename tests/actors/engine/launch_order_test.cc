@@ -144,7 +144,7 @@ class Turned : public nn::Module {
 
 // Records the backwards of rank 1, "!2" when bucket 2 becomes ready, and "AR2"
 // when its reduction is launched.
-class Sink : public TraceSink {
+class LaunchSink : public TraceSink {
  public:
   bool Wants(std::int64_t step) const override { return step >= 20; }
   void Record(const TraceEvent& event) override {
@@ -188,7 +188,7 @@ TEST(LaunchOrderTest, ReductionsAreLaunchedInIt) {
   constexpr pipeline::BucketOptions kLayers = {40, 80};
   constexpr pipeline::BucketOptions kOne = {1 << 20, 1 << 20};
   for (const bool run_inline : {false, true}) {
-    Sink turned, straight;
+    LaunchSink turned, straight;
     const ParameterValues have =
         TrainTurned(true, run_inline, kLayers, &turned);
     EXPECT_EQ(turned.text(),

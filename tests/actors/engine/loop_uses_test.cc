@@ -22,7 +22,7 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kSteps = 4;
+constexpr std::int64_t kUsesSteps = 4;
 
 // Layers that a forward computes, and that its result depends on.
 enum class Uses { kFirst, kSecond, kBoth, kFirstBesideSecond };
@@ -69,7 +69,7 @@ void UseSgd(JobSpec& spec) {
   spec.optimizer = sgd;
 }
 
-void UseAdamW(JobSpec& spec) {
+void UseFastAdamW(JobSpec& spec) {
   nn::AdamOptions adam = nn::AdamWDefaults();
   adam.lr = 0.05;
   adam.weight_decay = 0.1;
@@ -133,7 +133,7 @@ ParameterValues Train(const EngineFixture& job,
 
 class LoopUsesTest : public testing::TestWithParam<Rule> {
  protected:
-  static EngineFixture Job(int ranks, int steps = kSteps) {
+  static EngineFixture Job(int ranks, int steps = kUsesSteps) {
     return EngineFixture({ranks, Numbers::kFloat, steps},
                          PowersOfTwo(ranks, 1, GetParam().edit));
   }
@@ -196,7 +196,7 @@ TEST_P(LoopUsesTest, TheFirstOfThreeBackwardsCounts) {
 
 INSTANTIATE_TEST_SUITE_P(All, LoopUsesTest,
                          testing::Values(Rule{"Sgd", UseSgd},
-                                         Rule{"AdamW", UseAdamW},
+                                         Rule{"AdamW", UseFastAdamW},
                                          Rule{"Lamb", UseLamb}),
                          [](const auto& info) {
                            return std::string(info.param.name);
@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(All, LoopUsesTest,
 
 // PyTorch 2.15: .grad of what one of two ranks has used is half of that rank's.
 TEST(LoopUses, TheOtherRanksCountAsZerosInTheAverage) {
-  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kSteps},
+  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kUsesSteps},
                           PowersOfTwo(2, 1));
   LoopOptions options = WithEither();
   options.optimizer = false;
@@ -237,7 +237,7 @@ TEST(LoopUses, TheOtherRanksCountAsZerosInTheAverage) {
 
 // A layer may be used first in a second reduced backward of a step.
 TEST(LoopUses, ASecondReducedBackwardCounts) {
-  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kSteps},
+  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kUsesSteps},
                           PowersOfTwo(2, 1, UseSgd));
   LoopRanks ranks(job, WithEither());
   const auto values = [&](int rank) {
@@ -256,16 +256,16 @@ TEST(LoopUses, ASecondReducedBackwardCounts) {
 // The marks of static_graph travel in the first step alone, and the bits are
 // the same.
 TEST(LoopUses, AStaticGraphSendsMarksOnce) {
-  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kSteps},
+  const EngineFixture job({/*ranks=*/2, Numbers::kFloat, kUsesSteps},
                           PowersOfTwo(2, 1, UseSgd));
   const auto run = [&](bool is_static, int& launches) {
     LoopOptions options = WithEither();
     options.static_graph = is_static;
     LoopRanks ranks(job, options);
     ranks.Run([&](LoopRank& rank) {
-      for (std::int64_t step = 0; step < kSteps; ++step) {
+      for (std::int64_t step = 0; step < kUsesSteps; ++step) {
         // The last step begins without ZeroGrad().
-        if (step + 1 < kSteps) ExpectOk(rank.engine().ZeroGrad());
+        if (step + 1 < kUsesSteps) ExpectOk(rank.engine().ZeroGrad());
         Backward(rank, job, {step, {Uses::kFirst, Uses::kSecond}},
                  /*synced=*/true);
         ExpectOk(rank.engine().Step());
@@ -276,11 +276,11 @@ TEST(LoopUses, AStaticGraphSendsMarksOnce) {
   };
   int launches[2];
   EXPECT_EQ(run(true, launches[1]), run(false, launches[0]));
-  EXPECT_EQ(launches[0] - launches[1], kSteps - 1);
+  EXPECT_EQ(launches[0] - launches[1], kUsesSteps - 1);
 }
 
 TEST(LoopUses, AStaticGraphThatChangesIsNamed) {
-  const EngineFixture job({/*ranks=*/1, Numbers::kFloat, kSteps},
+  const EngineFixture job({/*ranks=*/1, Numbers::kFloat, kUsesSteps},
                           PowersOfTwo(1, 1, UseSgd));
   LoopOptions options = WithEither();
   options.static_graph = true;
@@ -309,7 +309,7 @@ TEST(LoopUses, AStaticGraphThatChangesIsNamed) {
 
 // A step that is skipped as a whole counts for no parameter, left out or not.
 TEST(LoopUses, ASkippedStepMakesNothingYounger) {
-  const EngineFixture job({/*ranks=*/1, Numbers::kFloat, kSteps},
+  const EngineFixture job({/*ranks=*/1, Numbers::kFloat, kUsesSteps},
                           PowersOfTwo(1, 1, [](JobSpec& spec) {
                             nn::AdamOptions adam = nn::AdamWDefaults();
                             adam.common.skip_nonfinite = true;

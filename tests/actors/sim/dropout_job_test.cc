@@ -19,13 +19,14 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kWidth = 4, kBatch = 8, kSteps = 2;
+constexpr std::int64_t kDropoutWidth = 4, kDropoutBatch = 8, kDropoutSteps = 2;
 
 // A linear layer whose weights are -1, 0 or 1.
 class IntegerLinear : public nn::Linear {
  public:
   IntegerLinear()
-      : nn::Linear(kWidth, kWidth, {/*bias=*/true, nn::DType::kF64}) {
+      : nn::Linear(kDropoutWidth, kDropoutWidth,
+                   {/*bias=*/true, nn::DType::kF64}) {
     for (nn::Parameter* parameter : Parameters()) {
       parameter->init = nn::Initializer::Integers(-1, 1);
     }
@@ -34,7 +35,7 @@ class IntegerLinear : public nn::Linear {
 
 data::DatasetPtr Integers() {
   nn::CachingAllocator memory;
-  const nn::Shape shape = {kBatch * kSteps, kWidth};
+  const nn::Shape shape = {kDropoutBatch * kDropoutSteps, kDropoutWidth};
   nn::Tensor inputs = nn::Tensor::Empty(shape, nn::DType::kF32, memory);
   nn::Tensor targets = nn::Tensor::Empty(shape, nn::DType::kF32, memory);
   for (std::int64_t i = 0; i < shape.numel(); ++i) {
@@ -67,13 +68,13 @@ std::vector<double> Train(int dp, const std::vector<pipeline::Cut>& cuts,
   spec.train = Integers();
   spec.shuffle = false;
   spec.seed = 3;
-  spec.steps = kSteps;
+  spec.steps = kDropoutSteps;
   const int stages = static_cast<int>(cuts.size()) + 1;
   spec.plan.mesh = pipeline::Mesh(dp, stages);
   spec.plan.cuts = cuts;
-  spec.plan.global_batch_size = kBatch;
+  spec.plan.global_batch_size = kDropoutBatch;
   spec.plan.micro_batch_size = micro_batch_size;
-  std::vector<std::vector<double>> all(stages * kSteps);
+  std::vector<std::vector<double>> all(stages * kDropoutSteps);
   SimulationOptions options;
   options.after_step = [&](int rank, std::int64_t step,
                            const nn::ParameterArena& arena) {
@@ -98,8 +99,9 @@ std::vector<double> Train(int dp, const std::vector<pipeline::Cut>& cuts,
 }
 
 TEST(DropoutJobTest, TheCutOfTheBatchChangesNothing) {
-  const std::vector<double> whole = Train(/*dp=*/1, {}, kBatch);
-  ASSERT_EQ(whole.size(), kSteps * 2u * (kWidth * kWidth + kWidth));
+  const std::vector<double> whole = Train(/*dp=*/1, {}, kDropoutBatch);
+  ASSERT_EQ(whole.size(), kDropoutSteps * 2u *
+                              (kDropoutWidth * kDropoutWidth + kDropoutWidth));
   // With micro-batches of 3 samples, the last one is smaller.
   for (const std::int64_t micro : {1, 2, 3, 4}) {
     EXPECT_EQ(Train(1, {}, micro), whole) << "micro-batches of " << micro;

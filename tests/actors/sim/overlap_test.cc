@@ -12,7 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-constexpr int kRanks = 2;
+constexpr int kOverlapRanks = 2;
 
 // Events of one rank in one step.
 struct Step {
@@ -45,8 +45,8 @@ std::map<int, Step> StepsOf(const Recorder& recorder, std::int64_t step) {
 }
 
 TEST(OverlapTest, BucketsAreLaunchedAndReducedDuringTheFirstBackward) {
-  JobSpec spec = SmallJob({kRanks, Numbers::kFloat, /*steps=*/1});
-  spec.plan.micro_batch_size = kSmallJobBatch / kRanks;
+  JobSpec spec = SmallJob({kOverlapRanks, Numbers::kFloat, /*steps=*/1});
+  spec.plan.micro_batch_size = kSmallJobBatch / kOverlapRanks;
   spec.plan.buckets.bucket_bytes = 1;  // one for each parameter
   int runs = 0, reduced_in_time = 0;
   for (std::uint64_t seed : Seeds(200)) {
@@ -68,8 +68,8 @@ TEST(OverlapTest, BucketsAreLaunchedAndReducedDuringTheFirstBackward) {
 
 // The check fails if reductions do not overlap.
 TEST(OverlapTest, ReductionsThatNeedTheWholeBackwardDoNotOverlap) {
-  JobSpec spec = SmallJob({kRanks, Numbers::kFloat, /*steps=*/1});
-  spec.plan.micro_batch_size = kSmallJobBatch / kRanks;
+  JobSpec spec = SmallJob({kOverlapRanks, Numbers::kFloat, /*steps=*/1});
+  spec.plan.micro_batch_size = kSmallJobBatch / kOverlapRanks;
   SimulationOptions options;
   options.edit_table = [](int, pipeline::StepTable& table) {
     const int backward = table.Find(pipeline::ActionKind::kBackward, 0);

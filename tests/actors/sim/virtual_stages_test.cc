@@ -16,12 +16,12 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kSteps = 3;
+constexpr std::int64_t kChunkSteps = 3;
 
 // Returns a job with the model of MakeFourLayers(), on four micro-batches a
 // replica.
 JobSpec FourLayers(int dp, int pp, int chunks) {
-  JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, kSteps});
+  JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, kChunkSteps});
   spec.model = MakeFourLayers;
   spec.plan.mesh = pipeline::Mesh(dp, pp);
   spec.plan.virtual_stages = chunks;
@@ -65,7 +65,7 @@ TEST(VirtualStagesTest, OnThreadsWithEvaluationAndCheckpoint) {
     JobSpec rest = FourLayers(1, 1, 1);
     rest.checkpoint.dir = spec.checkpoint.dir;
     rest.checkpoint.resume = true;
-    rest.steps = kSteps + 1;
+    rest.steps = kChunkSteps + 1;
     Reports resumed;
     const absl::StatusOr<JobResult> went_on = RunJob(rest, &resumed);
     ASSERT_TRUE(went_on.ok()) << went_on.status();

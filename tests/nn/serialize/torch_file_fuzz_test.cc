@@ -39,7 +39,7 @@ constexpr const char* kSeeds[] = {
     "instance.pt", "parameters.pt"};
 
 // Pieces of pickles and archives.
-constexpr absl::string_view kPieces[] = {
+constexpr absl::string_view kPickledPieces[] = {
     "(",
     ")",
     "}",
@@ -84,7 +84,7 @@ std::uint32_t Rounds() {
   return text != nullptr && absl::SimpleAtoi(text, &rounds) ? rounds : 20000;
 }
 
-void Damage(RandomStream& draws, std::string& file) {
+void DamageArchive(RandomStream& draws, std::string& file) {
   const std::size_t at = draws.Below(file.size());
   switch (draws.Below(7)) {
     case 0:
@@ -97,13 +97,15 @@ void Damage(RandomStream& draws, std::string& file) {
       file.erase(at, 1 + draws.Below(16));
       break;
     case 3: {
-      const absl::string_view piece = kPieces[draws.Below(std::size(kPieces))];
+      const absl::string_view piece =
+          kPickledPieces[draws.Below(std::size(kPickledPieces))];
       file.insert(at, piece.data(), piece.size());
       break;
     }
     case 4: {
       // The length stays, so that the directory of an archive still fits.
-      const absl::string_view piece = kPieces[draws.Below(std::size(kPieces))];
+      const absl::string_view piece =
+          kPickledPieces[draws.Below(std::size(kPickledPieces))];
       file.replace(at, std::min(piece.size(), file.size() - at), piece.data(),
                    piece.size());
       break;
@@ -165,7 +167,7 @@ TEST(TorchFileFuzz, DamagedFilesAreAnsweredInWords) {
     std::string file = (alone ? pickles : seeds)[draws.Below(seeds.size())];
     const std::uint64_t times = 1 + draws.Below(4);
     for (std::uint64_t i = 0; i < times && !file.empty(); ++i) {
-      Damage(draws, file);
+      DamageArchive(draws, file);
     }
     if (alone) {
       const auto tree = ParsePickle(file);
@@ -223,7 +225,7 @@ std::string DamagedLlmc(RandomStream& draws) {
   if (draws.Below(4) != 0 && small && LlmcSize(header) <= kLlmcBytesMax) {
     file.resize(LlmcSize(header));
   }
-  if (draws.Below(4) == 0) Damage(draws, file);
+  if (draws.Below(4) == 0) DamageArchive(draws, file);
   return file;
 }
 

@@ -17,7 +17,7 @@ TrainOptions Parsed(const Words& words) {
   return options.value_or(TrainOptions());
 }
 
-std::string ErrorOf(const Words& words) {
+std::string ParseError(const Words& words) {
   return std::string(ParseTrain(words).status().message());
 }
 
@@ -125,7 +125,7 @@ TEST(TrainOptions, EachKeyOnce) {
 
 TEST(TrainOptions, PathsHaveNoTilde) {
   for (const char* option : {"--config=~/a.toml", "--certs=~/certs"}) {
-    EXPECT_EQ(ErrorOf({option}),
+    EXPECT_EQ(ParseError({option}),
               absl::StrCat(option,
                            ": must have the home folder written out ($HOME on "
                            "a command line), since only a shell reads \"~\"; a "
@@ -135,15 +135,15 @@ TEST(TrainOptions, PathsHaveNoTilde) {
 }
 
 TEST(TrainOptions, Errors) {
-  EXPECT_EQ(ErrorOf({"run.toml"}),
+  EXPECT_EQ(ParseError({"run.toml"}),
             "unexpected argument run.toml; give the file as "
             "--config=run.toml");
   EXPECT_EQ(
-      ErrorOf({"--confg=a"}),
+      ParseError({"--confg=a"}),
       "unknown option --confg=a; run \"trainer train --help\" for a list");
-  EXPECT_EQ(ErrorOf({"--config=a", "--set"}),
+  EXPECT_EQ(ParseError({"--config=a", "--set"}),
             "--set needs a value; write --set train.steps=100");
-  EXPECT_EQ(ErrorOf({"--config=a", "--set", "train.steps"}),
+  EXPECT_EQ(ParseError({"--config=a", "--set", "train.steps"}),
             "--set train.steps: write --set section.key=value, such as --set "
             "train.steps=100");
 }

@@ -7,7 +7,7 @@ namespace troupe::tools {
 namespace {
 
 // A run that goes on after 6 of 12 steps, three an epoch.
-actors::JobInfo Info() {
+actors::JobInfo ResumedInfo() {
   data::SamplerOptions options;
   options.dataset_size = 12;
   options.global_batch_size = 4;
@@ -36,7 +36,7 @@ actors::StepReport Report(int step) {
 
 TEST(RunTotalsTest, AddsUpReports) {
   RunTotals totals;
-  actors::JobInfo info = Info();
+  actors::JobInfo info = ResumedInfo();
   totals.Start(info);
   EXPECT_EQ(totals.first_step(), 6);
   EXPECT_EQ(totals.steps(), 12);
@@ -66,7 +66,7 @@ TEST(RunTotalsTest, AddsUpReports) {
 
 TEST(RunTotalsTest, FollowsADynamicLossScale) {
   RunTotals totals;
-  actors::JobInfo info = Info();
+  actors::JobInfo info = ResumedInfo();
   info.plan.dynamic_loss_scale = nn::LossScaleRule();
   info.plan.loss_scale = 1024;
   totals.Start(info);
@@ -78,7 +78,7 @@ TEST(RunTotalsTest, FollowsADynamicLossScale) {
 
 TEST(RunTotalsTest, EpochsCountFromOne) {
   RunTotals totals;
-  totals.Start(Info());
+  totals.Start(ResumedInfo());
   EXPECT_EQ(totals.EpochOf(7), 3);
   EXPECT_EQ(totals.EpochOf(9), 3);
   EXPECT_EQ(totals.EpochOf(10), 4);
