@@ -89,20 +89,22 @@ absl::Status CheckReductionOrder(const PlanOptions& options) {
 }
 
 absl::Status CheckZero(const PlanOptions& options) {
-  const std::string name = base::FieldName<&PlanOptions::zero_stage>();
+  const std::string stage = absl::StrCat(
+      base::FieldName<&PlanOptions::zero_stage>(), " = ", options.zero_stage);
   if (options.zero_stage < 0 || options.zero_stage > kZeroStageMax) {
-    return base::FieldError<&PlanOptions::zero_stage>(absl::StrCat(
-        name, " = ", options.zero_stage, ": must be from 0 to ", kZeroStageMax,
-        "; stages 2 and 3, which divide gradients and parameters too, do not "
-        "exist yet"));
+    return base::FieldError<&PlanOptions::zero_stage>(
+        absl::StrCat(stage, ": must be from 0 to ", kZeroStageMax));
+  }
+  const int micro_batches = options.MicroBatches();
+  if (options.SlicesGradients(micro_batches) && micro_batches > kRoundsMax) {
+    return base::FieldError<&PlanOptions::zero_stage>(
+        absl::StrCat(stage, " reduces each of ", micro_batches,
+                     " micro-batches; use at most ", kRoundsMax));
   }
   if (options.owners() == 1 || options.hook.empty()) return absl::OkStatus();
   return base::FieldError<&PlanOptions::zero_stage, &PlanOptions::hook>(
-      absl::StrCat(name, " = ", options.zero_stage,
-                   " reduces a slice of each bucket on each rank, and the hook "
-                   "\"",
-                   options.hook,
-                   "\" reduces whole buckets; leave one of them out"));
+      absl::StrCat(stage, " reduces slices of buckets, the hook \"",
+                   options.hook, "\" whole ones; leave one of them out"));
 }
 
 absl::Status CheckSizes(const PlanOptions& options) {
@@ -112,8 +114,8 @@ absl::Status CheckSizes(const PlanOptions& options) {
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::global_batch_size>(1, options));
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::micro_batch_size>(0, options));
   TROUPE_RETURN_IF_ERROR(CheckReductionOrder(options));
-  TROUPE_RETURN_IF_ERROR(CheckZero(options));
-  return CheckBatches(options);
+  TROUPE_RETURN_IF_ERROR(CheckBatches(options));
+  return CheckZero(options);
 }
 
 // Returns the table for the forward of one batch. A stage answers its
@@ -211,6 +213,7 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   reductions.reduce_findings =
       options.mesh.pp() > 1 || plan.owners() > 1 || plan.SplitsParameters();
   reductions.gather_values = plan.owners() > 1;
+  reductions.each_micro_batch = plan.ReducesEachMicroBatch();
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
                             options.mesh.dp() > 1 && !plan.reduction_dtype &&
                             plan.hook.empty() && plan.owners() == 1 &&

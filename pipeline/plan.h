@@ -206,9 +206,20 @@ struct Plan : PlanChoices {
   // (StagePlan::shares_buffers).
   bool SharesBuffers(int rank) const;
   Placement placement() const;
-  // Returns the number of rounds in which each bucket is reduced: several under
-  // a hook alone. Ranks whose stages have no parameters reduce nothing.
+  // Returns the number of rounds in which buckets are reduced: several under a
+  // hook, or one for each micro-batch (ReducesEachMicroBatch()), though one for
+  // a bucket that stages share. Ranks whose stages have no parameters reduce
+  // nothing.
   int rounds() const;
+  // Returns whether replicas keep reduced gradients as slices alone.
+  bool SlicesGradients() const {
+    return PlanChoices::SlicesGradients(micro_batches);
+  }
+  // Returns whether the gradients of each micro-batch are reduced, and their
+  // slices added up.
+  bool ReducesEachMicroBatch() const {
+    return SlicesGradients() && micro_batches > 1;
+  }
   // Returns the number of elements in the model's parameters; one that several
   // stages share counts once, one that ranks along tp share as a whole.
   std::int64_t parameter_elems() const;

@@ -263,16 +263,21 @@ absl::Status CheckTied(const std::vector<int>& buckets,
 }
 
 // All buckets of the plan are reduced in the same number of rounds, and in
-// several only by a hook.
+// several only by a hook, or for each micro-batch. Those that stages share are
+// then reduced once.
 absl::Status CheckRounds(const Plan& plan, const StepTable& table) {
-  const int rounds = plan.rounds();
-  if (rounds > 1 && plan.hook.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "has reductions of ", rounds, " rounds, but the plan has no hook"));
+  const bool each = plan.ReducesEachMicroBatch();
+  if (plan.rounds() > 1 && plan.hook.empty() && !each) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has reductions of ", plan.rounds(),
+                     " rounds, but the plan has no hook"));
   }
   const TableIndex index(table);
   for (const Action& action : table.actions) {
     if (action.kind != ActionKind::kReduceBucket) continue;
+    const bool once =
+        each && index.Has(ActionKind::kReduceTied, action.index, action.chunk);
+    const int rounds = once ? 1 : each ? plan.micro_batches : plan.rounds();
     const bool last = action.round == rounds - 1;
     if (action.round < rounds && IsLastRound(action, index) == last) continue;
     return absl::InvalidArgumentError(
@@ -332,6 +337,7 @@ absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
   TROUPE_RETURN_IF_ERROR(CheckBucketCounts(table, buckets, trains));
   ReductionOptions options;
   options.update_needs_all_buckets = plan.update_needs_all_buckets;
+  options.each_micro_batch = plan.ReducesEachMicroBatch();
   if (!(WithNeeds(table, options) == table)) {
     return absl::InvalidArgumentError("has needs that its text does not say");
   }

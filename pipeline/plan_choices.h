@@ -24,7 +24,7 @@
 namespace troupe::pipeline {
 
 // Highest ReductionChoices::zero_stage.
-inline constexpr int kZeroStageMax = 1;
+inline constexpr int kZeroStageMax = 2;
 
 // How gradients are reduced over replicas, and when updates run.
 struct ReductionChoices {
@@ -46,9 +46,13 @@ struct ReductionChoices {
   // that executes asynchronously.
   bool cross_step = false;
   // Stage of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): what replicas
-  // share instead of each having a copy. 0: nothing; 1: optimizer states. Then
-  // each replica updates a slice of each bucket, and gathers the others'.
+  // share instead of each having a copy. 0: nothing; 1: optimizer states, so
+  // that each replica updates a slice of each bucket, and gathers the others'.
+  // 2: gradients, too: a replica keeps those of its slice.
   int zero_stage = 0;
+  // Whether stage 2 keeps whole gradients until the last micro-batch, and so
+  // reduces them once. False: it adds up slices, reduced for each micro-batch.
+  bool zero_accumulates_whole = false;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
   // Dtype in which gradients are added up over replicas; unset: that of the
@@ -97,6 +101,12 @@ struct PlanChoices : ReductionChoices, NumericChoices, LayoutChoices {
   // Returns the number of replicas that share optimizer states, each of which
   // owns a slice of every bucket; 1: each replica has all states.
   int owners() const { return zero_stage > 0 ? mesh.dp() : 1; }
+  // Returns whether replicas keep reduced gradients as slices alone, in steps
+  // of that many micro-batches.
+  bool SlicesGradients(int micro_batches) const {
+    return owners() > 1 && zero_stage > 1 &&
+           (micro_batches == 1 || !zero_accumulates_whole);
+  }
 
   Mesh mesh;
   // Whether a rank may run an action whose message has arrived before the one

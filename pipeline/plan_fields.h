@@ -195,6 +195,7 @@ void VisitFields(Visitor&& visit, T& plan) {
   visit(Flag("mesh_is_chosen"), plan.mesh_is_chosen);
   visit(Flag("schedule_name"), plan.schedule_name);
   visit(Flag("recomputes"), plan.recomputes);
+  visit(Flag("zero_accumulates_whole"), plan.zero_accumulates_whole);
   visit(Later("strict_order"), plan.dispatch);
   visit(Named("device"), plan.device);
   visit(Named("kernels"), plan.kernels);

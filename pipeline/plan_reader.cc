@@ -180,6 +180,7 @@ class Reader {
     TROUPE_RETURN_IF_ERROR(Read(json, path, field, text));
     ReductionOptions options;
     options.update_needs_all_buckets = plan_.update_needs_all_buckets;
+    options.each_micro_batch = plan_.ReducesEachMicroBatch();
     absl::StatusOr<StepTable> table = ParseTable(text, options);
     if (!table.ok()) {
       return PlanError(absl::StrCat(path, ":"), table.status().message());

@@ -184,6 +184,9 @@ std::string Plan::ToString() const {
     }
     if (cross_step) absl::StrAppend(&text, ", across steps");
     if (zero_stage > 0) absl::StrAppend(&text, ", ZeRO stage ", zero_stage);
+    if (zero_accumulates_whole) {
+      absl::StrAppend(&text, ", whole gradients until the last micro-batch");
+    }
     if (dispatch == Dispatch::kStrict) {
       absl::StrAppend(&text, ", in the tables' order");
     }

@@ -11,6 +11,7 @@ absl::StatusOr<std::unique_ptr<BucketArenas>> BucketArenas::Create(
     const ArenaLayout& layout, const Options& options) {
   std::unique_ptr<BucketArenas> arenas(new BucketArenas);
   arenas->places_ = layout.places;
+  arenas->slices_grads_ = options.slice_grads;
   for (const ArenaLayout::Arena& arena : layout.arenas) {
     TROUPE_RETURN_IF_ERROR(arenas->Add(arena, options));
   }
@@ -43,6 +44,7 @@ absl::Status BucketArenas::Add(const ArenaLayout::Arena& layout,
   of_arena.first_index = static_cast<int>(bucket_of_.size());
   of_arena.keep_grads = options.keep_grads || layout.buckets.size() < 2;
   of_arena.grads_ahead = options.grads_ahead;
+  of_arena.slice_grads = options.slice_grads;
   TROUPE_ASSIGN_OR_RETURN(
       std::shared_ptr<nn::ParameterArena> arena,
       nn::ParameterArena::Create(layout.buckets, of_arena,
@@ -68,6 +70,14 @@ void BucketArenas::BeginStep() {
   for (const auto& arena : arenas_) arena->BeginStep();
 }
 
+nn::Tensor BucketArenas::Grads(int bucket) const {
+  const nn::ParameterArena& arena = ArenaOf(bucket);
+  const int k = places_[bucket].k;
+  nn::Tensor detached;
+  if (slices_grads_) detached = arena.DetachedGrads(k);
+  return detached.defined() ? detached : arena.BucketGrads(k);
+}
+
 nn::Tensor BucketArenas::UnpaddedGrads(int bucket) const {
   const nn::ParameterArena& arena = ArenaOf(bucket);
   const int k = places_[bucket].k;
@@ -77,16 +87,8 @@ nn::Tensor BucketArenas::UnpaddedGrads(int bucket) const {
     range.begin = std::min(range.begin, slot.begin);
     range.end = std::max(range.end, slot.begin + slot.parameter->shape.numel());
   }
-  return arena.BucketGrads(k).FlatView(range.begin - arena.range(k).begin,
-                                       {range.size()});
-}
-
-nn::Tensor BucketArenas::OwnedGrads(int bucket) const {
-  const nn::ParameterArena& arena = ArenaOf(bucket);
-  const int k = places_[bucket].k;
-  const nn::ArenaRange owned = arena.Owned(k);
-  return arena.BucketGrads(k).FlatView(owned.begin - arena.range(k).begin,
-                                       {owned.size()});
+  return Grads(bucket).FlatView(range.begin - arena.range(k).begin,
+                                {range.size()});
 }
 
 nn::Tensor BucketArenas::OwnedValues(int bucket) const {

@@ -54,6 +54,8 @@ class BucketArenas {
     // the time (nn::ParameterArena::Options).
     bool keep_grads = true;
     bool grads_ahead = true;
+    // Whether reduced gradients are kept as the owner's slices alone.
+    bool slice_grads = false;
   };
 
   // Gives the parameters of the layout memory, and initial values. A frozen one
@@ -93,18 +95,25 @@ class BucketArenas {
   absl::Status ZeroUnwritten(int bucket) {
     return ArenaOf(bucket).ZeroUnwritten(places_[bucket].k);
   }
-
-  // Returns the gradients of a bucket, flat, with padding. They need memory
-  // (HoldGrads()).
-  nn::Tensor Grads(int bucket) const {
-    return ArenaOf(bucket).BucketGrads(places_[bucket].k);
+  bool slices_grads() const { return slices_grads_; }
+  void DetachGrads(int bucket) {
+    ArenaOf(bucket).DetachGrads(places_[bucket].k);
   }
+  absl::Status KeepSlice(int bucket, bool adds, nn::Queue queue) const {
+    return ArenaOf(bucket).KeepSlice(places_[bucket].k, adds, queue);
+  }
+
+  // Returns the gradients of a bucket, flat, with padding: those that were
+  // detached first, if any. They need memory (HoldGrads()).
+  nn::Tensor Grads(int bucket) const;
   // Returns the same without the padding at the bucket's end, which depends on
   // the stage.
   nn::Tensor UnpaddedGrads(int bucket) const;
   // Returns the slice of a bucket's gradients, of its values, that this owner
   // updates; all of it, if there is one owner.
-  nn::Tensor OwnedGrads(int bucket) const;
+  nn::Tensor OwnedGrads(int bucket) const {
+    return ArenaOf(bucket).OwnedGrads(places_[bucket].k);
+  }
   nn::Tensor OwnedValues(int bucket) const;
   // Returns what all replicas have of the bucket, flat: its parameters, and the
   // optimizer states unless owners share them.
@@ -119,6 +128,7 @@ class BucketArenas {
   std::vector<Place> places_;  // indexed by bucket of the plan
   // Bucket of each parameter, indexed by Parameter::index; kNoBucket: frozen.
   std::vector<int> bucket_of_;
+  bool slices_grads_ = false;
 };
 
 }  // namespace troupe::actors

@@ -48,7 +48,10 @@ absl::StatusOr<std::unique_ptr<BucketReduction>> MakeReduction(
   if (!name.empty()) return options.hook->make(bucket);
   const int owners = plan.owners();
   if (plan.reduction_dtype.value_or(bucket.dtype) != bucket.dtype) {
-    return RoundedReduction::Create(bucket, *plan.reduction_dtype, op, owners);
+    const bool lasts =
+        !plan.SlicesGradients() || options.kernels->queues() != nullptr;
+    return RoundedReduction::Create(bucket, *plan.reduction_dtype, op, owners,
+                                    lasts);
   }
   if (owners == 1) return std::make_unique<PlainReduction>(op);
   return std::make_unique<PlainReduction>(op, bucket.replica, owners);

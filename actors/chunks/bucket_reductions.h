@@ -57,6 +57,12 @@ class BucketReductions {
 
   // Enqueues what comes before the collective of a round.
   absl::Status Begin(int bucket, int round = 0);
+  // Returns whether Begin() comes right before Exchange(), rather than as soon
+  // as the gradients are complete: those of another micro-batch may still be
+  // reduced in the same memory.
+  bool begins_late(int bucket) const {
+    return arenas_.slices_grads() && !in_place(bucket);
+  }
   // Returns the collective of a round; none if there is nothing to exchange.
   std::optional<comm::Collective> Exchange(int bucket, int round = 0) const;
   // Enqueues what comes after the last round.

@@ -131,8 +131,8 @@ absl::Status BucketUpdates::Update(int bucket, const nn::Tensor& scalars) {
   const BucketArenas::Place& place = arenas_.PlaceOf(bucket);
   nn::ParameterArena& arena = arenas_.ArenaOf(bucket);
   const nn::QueueScope scope(*options_.kernels, options_.queue);
-  const nn::Tensor grads = arena.BucketGrads(place.k);
-  const std::int64_t start = arena.range(place.k).begin;
+  const nn::Tensor grads = arena.OwnedGrads(place.k);
+  const std::int64_t start = arena.Owned(place.k).begin;
   TROUPE_RETURN_IF_ERROR(ForEachLeft(place, [&](const nn::ArenaRange& range) {
     return parts_[place.arena].optimizer->UpdateRange(
         *options_.kernels, scalars, arena, range,

@@ -261,7 +261,7 @@ nn::TensorList Chunk::TakeInputGradients(int m) {
 void Chunk::BeginBackward(int m, Mode mode) {
   MicroBatch& micro = micro_batches_[m];
   ledger_->BeginPass(micro.tape, mode,
-                     /*last=*/m + 1 == batches_.size());
+                     /*last=*/m + 1 == batches_.size(), m);
   backward_.emplace(Backward{
       nn::BackwardPass(micro.tape, kernels_, *ledger_, mode), m, mode});
   if (mode == Mode::kWeights) return;

@@ -65,6 +65,7 @@ absl::Status ChunkParameters::MakeArenas(nn::Module& module) {
   // A bucket of a single micro-batch is updated soon after it is complete, and
   // the next one can use the memory of its gradients. Several micro-batches
   // need the gradients of all buckets at a time.
+  options.slice_grads = plan.SlicesGradients();
   options.keep_grads = setup_.keeps_grads || plan.micro_batches > 1 ||
                        setup_.update_queue != nn::Queue::kCompute;
   // If backward may update rows, the gradients of even the largest bucket may
@@ -151,6 +152,15 @@ absl::Status ChunkParameters::AddUses(int bucket) {
     TROUPE_RETURN_IF_ERROR(nn::AddUses(*setup_.kernels, *parameter));
   }
   return absl::OkStatus();
+}
+
+absl::Status ChunkParameters::BeginReduction(int bucket) {
+  if (slices_grads()) arenas_->DetachGrads(bucket);
+  // The reduction of a bucket that stages share begins after the sum over the
+  // stages.
+  return IsTied(bucket) || reductions_->begins_late(bucket)
+             ? absl::OkStatus()
+             : reductions_->Begin(bucket);
 }
 
 void ChunkParameters::BeginStep() {

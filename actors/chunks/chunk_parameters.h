@@ -119,6 +119,19 @@ class ChunkParameters {
     return arenas_->ZeroUnwritten(bucket);
   }
   nn::Tensor BucketGrads(int bucket) const { return arenas_->Grads(bucket); }
+  bool slices_grads() const { return arenas_->slices_grads(); }
+  absl::Status KeepSlice(int bucket, bool adds, nn::Queue queue) const {
+    return arenas_->KeepSlice(bucket, adds, queue);
+  }
+  // Passes the complete gradients of a bucket to its reduction.
+  absl::Status BeginReduction(int bucket);
+  // Returns the number of micro-batches of a step, if the bucket's gradients of
+  // each are reduced; otherwise 1.
+  int reduced_micro_batches(int bucket) const {
+    const pipeline::Plan& plan = *setup_.plan;
+    return plan.ReducesEachMicroBatch() && !IsTied(bucket) ? plan.micro_batches
+                                                           : 1;
+  }
   std::vector<nn::Tensor> StateOf(int bucket) const {
     return arenas_->StateOf(bucket);
   }

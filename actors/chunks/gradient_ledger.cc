@@ -1,5 +1,7 @@
 #include "actors/chunks/gradient_ledger.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace troupe::actors {
@@ -10,15 +12,25 @@ GradientLedger::GradientLedger(const Setup& setup, Listener* listener)
       buckets_(setup.parameters->num_buckets()) {}
 
 void GradientLedger::BeginStep() {
-  counting_ = updates_ = false;
+  counting_ = last_ = updates_ = false;
   status_ = absl::OkStatus();
-  for (Bucket& bucket : buckets_) bucket = {};
+  for (int k = 0; k < static_cast<int>(buckets_.size()); ++k) {
+    Bucket& bucket = buckets_[k];
+    bucket.passes.assign(setup_.parameters->reduced_micro_batches(k), {});
+    bucket.readers_left = 0;
+    bucket.released = false;
+  }
 }
 
 void GradientLedger::BeginPass(const std::vector<nn::Parameter*>& read,
-                               Mode mode, bool last) {
-  counting_ = last;
-  if (!last) return;
+                               Mode mode, bool last, int micro_batch) {
+  last_ = last;
+  micro_batch_ = micro_batch;
+  counting_ = last || std::any_of(buckets_.begin(), buckets_.end(),
+                                  [](const Bucket& bucket) {
+                                    return bucket.passes.size() > 1;
+                                  });
+  if (!counting_) return;
   // The input half of a split backward adds to no parameter's gradient, and
   // weight halves of earlier backwards may follow: no bucket is complete.
   weights_begun_ = mode != Mode::kInputs;
@@ -30,8 +42,8 @@ void GradientLedger::BeginPass(const std::vector<nn::Parameter*>& read,
 void GradientLedger::CountGradients(const std::vector<nn::Parameter*>& read) {
   for (const nn::Parameter* parameter : read) {
     Bucket& bucket = buckets_[setup_.parameters->BucketOf(*parameter)];
-    ++bucket.grads_left;
-    ++bucket.readers_left;
+    if (Pass* const pass = PassOf(bucket)) ++pass->grads_left;
+    if (last_) ++bucket.readers_left;
   }
 }
 
@@ -41,14 +53,17 @@ void GradientLedger::TellWhatIsDone() {
 
 void GradientLedger::TellIfDone(int k) {
   Bucket& bucket = buckets_[k];
-  if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
+  Pass* const pass = PassOf(bucket);
+  if (pass != nullptr && pass->grads_left == 0 && weights_begun_ &&
+      !pass->ready) {
     if (status_.ok()) status_ = CompleteBucket(k);
     if (!status_.ok()) return;
-    bucket.ready = true;
+    pass->ready = true;
     setup_.trace->BucketReady(setup_.chunk, k);
-    listener_->BucketReady(setup_.chunk, k);
+    listener_->BucketReady(setup_.chunk, k,
+                           bucket.passes.size() > 1 ? micro_batch_ : 0);
   }
-  if (bucket.readers_left == 0 && !bucket.released) {
+  if (last_ && bucket.readers_left == 0 && !bucket.released) {
     bucket.released = true;
     listener_->BucketReleased(setup_.chunk, k);
   }
@@ -64,14 +79,19 @@ absl::Status GradientLedger::CompleteBucket(int k) {
   TROUPE_RETURN_IF_ERROR(parameters.AddUses(k));
   if (setup_.uses != nullptr) setup_.uses->CompleteBucket(k);
   TROUPE_RETURN_IF_ERROR(parameters.ZeroUnwritten(k));
-  // The reduction of a bucket that stages share begins after the sum over the
-  // stages.
-  return parameters.IsTied(k) ? absl::OkStatus()
-                              : parameters.reductions().Begin(k);
+  return parameters.BeginReduction(k);
+}
+
+GradientLedger::Pass* GradientLedger::PassOf(Bucket& bucket) const {
+  if (bucket.passes.size() > 1) return &bucket.passes[micro_batch_];
+  return last_ ? &bucket.passes[0] : nullptr;
 }
 
 absl::Status GradientLedger::GradientNeeded(nn::Parameter& parameter) {
   ChunkParameters& parameters = *setup_.parameters;
+  if (parameters.slices_grads() && !parameter.grad.defined()) {
+    TROUPE_RETURN_IF_ERROR(listener_->AwaitMemory());
+  }
   return parameters.HoldGrads(parameters.BucketOf(parameter));
 }
 
@@ -79,13 +99,15 @@ void GradientLedger::GradientComplete(nn::Parameter& parameter) {
   if (setup_.uses != nullptr) setup_.uses->CompleteGradient(parameter);
   if (!counting_) return;
   const int bucket = setup_.parameters->BucketOf(parameter);
+  Pass* const pass = PassOf(buckets_[bucket]);
+  if (pass == nullptr) return;
   setup_.trace->GradientComplete(parameter.name, setup_.chunk, bucket);
-  --buckets_[bucket].grads_left;
+  --pass->grads_left;
   TellIfDone(bucket);
 }
 
 void GradientLedger::LastReaderDone(nn::Parameter& parameter) {
-  if (!counting_) return;
+  if (!last_) return;
   const int bucket = setup_.parameters->BucketOf(parameter);
   --buckets_[bucket].readers_left;
   TellIfDone(bucket);

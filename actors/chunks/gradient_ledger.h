@@ -14,9 +14,11 @@
 //   }
 //
 // A step has one or more backwards, which add to the same gradients. Only the
-// last one reports: until then no bucket is complete. A parameter that it does
-// not use is complete at once; if no backward of the step has written its
-// gradient, that is zeros. Setup::uses records which those are.
+// last one reports: until then no bucket is complete, unless the gradients of
+// each micro-batch are reduced (ChunkParameters::reduced_micro_batches). A
+// parameter that it does not use is complete at once; if no backward of the
+// step has written its gradient, that is zeros. Setup::uses records which those
+// are.
 //
 // When a bucket becomes ready, in this order: gradients per use are added
 // (ChunkParameters::AddUses), unwritten gradients are zeroed, the first round
@@ -49,12 +51,15 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
 
   // Callbacks about the buckets of chunk `chunk`. BucketReady() and
   // BucketReleased() are called in the last backward of a step, at most once a
-  // step for each bucket.
+  // step for each bucket; BucketReady() in each backward for a bucket that each
+  // micro-batch reduces.
   class Listener {
    public:
     virtual ~Listener() = default;
-    // This step adds nothing more to the bucket's gradients.
-    virtual void BucketReady(int chunk, int bucket) = 0;
+    // This step, or micro-batch, adds nothing more to the bucket's gradients.
+    // `micro_batch`: its number, if the gradients of each are reduced;
+    // otherwise 0.
+    virtual void BucketReady(int chunk, int bucket, int micro_batch) = 0;
     // Nothing in this step reads the bucket's parameters any more.
     virtual void BucketReleased(int chunk, int bucket) = 0;
     // Called in a training step, if Setup::gated, before the bucket's
@@ -63,6 +68,9 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
     virtual absl::Status AwaitUpdate(int /*chunk*/, int /*bucket*/) {
       return absl::OkStatus();
     }
+    // Called before a bucket gets memory for gradients that are kept as slices
+    // alone. Returns once few enough reductions hold such memory.
+    virtual absl::Status AwaitMemory() { return absl::OkStatus(); }
   };
 
   struct Setup {
@@ -89,12 +97,15 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   // Starts a backward over `tape`, or a half of one. `last`: whether it is the
   // last backward of the step. Both halves of a split backward are then the
   // last, and weight gradients of earlier ones may run between them.
-  void BeginPass(const nn::Tape& tape, Mode mode, bool last) {
-    BeginPass(tape.parameters(), mode, last);
+  // `micro_batch`: its number in the step.
+  void BeginPass(const nn::Tape& tape, Mode mode, bool last,
+                 int micro_batch = 0) {
+    BeginPass(tape.parameters(), mode, last, micro_batch);
   }
   // The same, over a tape that has parameters of other ledgers, too: `read` are
   // this one's.
-  void BeginPass(const std::vector<nn::Parameter*>& read, Mode mode, bool last);
+  void BeginPass(const std::vector<nn::Parameter*>& read, Mode mode, bool last,
+                 int micro_batch = 0);
   // Returns the first error that kept a bucket from becoming ready.
   const absl::Status& status() const { return status_; }
 
@@ -112,12 +123,20 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   absl::Status AwaitValue(const nn::Parameter& parameter) override;
 
  private:
-  struct Bucket {
+  // Gradients of one reduction of a bucket.
+  struct Pass {
     int grads_left = 0;
-    int readers_left = 0;
     bool ready = false;
+  };
+  struct Bucket {
+    std::vector<Pass> passes;  // by micro-batch, if each is reduced; else one
+    int readers_left = 0;
     bool released = false;
   };
+
+  // Returns the reduction to which the present pass adds the last gradients;
+  // null: later passes add more.
+  Pass* PassOf(Bucket& bucket) const;
 
   void CountGradients(const std::vector<nn::Parameter*>& read);
   void TellWhatIsDone();
@@ -129,6 +148,8 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   const Setup setup_;
   Listener* const listener_;
   bool counting_ = false;       // whether the present pass completes gradients
+  bool last_ = false;           // whether it is the step's last one
+  int micro_batch_ = 0;         // its number
   bool weights_begun_ = false;  // whether its weight gradients have begun
   bool updates_ = false;        // whether backward updates parameters by rows
   nn::Tensor scalars_;          // read by these updates

@@ -13,8 +13,8 @@ namespace troupe::actors {
 void MemoryHolders::AddArena(const nn::ParameterArena& arena) {
   bytes_["parameters"] += arena.values().bytes();
   const nn::Tensor& grads = arena.grads();
-  if (grads.defined() && grads.device() == arena.values().device()) {
-    bytes_["gradients"] += grads.bytes();
+  if (!grads.defined() || grads.device() == arena.values().device()) {
+    bytes_["gradients"] += arena.lasting_grad_bytes();
   }
   for (const auto& named : arena.states()) {
     bytes_[named.first] += named.second.bytes();

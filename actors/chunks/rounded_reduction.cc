@@ -6,10 +6,13 @@ namespace troupe::actors {
 
 absl::StatusOr<std::unique_ptr<BucketReduction>> RoundedReduction::Create(
     const GradientBucket& bucket, nn::DType dtype, comm::ReduceOp op,
-    int owners) {
-  TROUPE_ASSIGN_OR_RETURN(nn::Tensor rounded, bucket.Allocate(dtype));
-  return std::unique_ptr<BucketReduction>(
-      new RoundedReduction(bucket, std::move(rounded), op, owners));
+    int owners, bool lasts) {
+  std::unique_ptr<RoundedReduction> reduction(
+      new RoundedReduction(bucket, dtype, op, owners, lasts));
+  if (lasts) {
+    TROUPE_ASSIGN_OR_RETURN(reduction->rounded_, bucket.Allocate(dtype));
+  }
+  return reduction;
 }
 
 }  // namespace troupe::actors

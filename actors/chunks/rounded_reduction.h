@@ -33,39 +33,48 @@ namespace troupe::actors {
 class RoundedReduction : public BucketReduction {
  public:
   // `owners`: number of replicas that each reduce and update a slice; 1: each
-  // reduces all.
+  // reduces all. `lasts`: whether the rounded gradients have memory all the
+  // time, which a device with queues needs; false: from Begin() to End().
   //   kResourceExhausted: there is no memory for the rounded gradients.
   static absl::StatusOr<std::unique_ptr<BucketReduction>> Create(
       const GradientBucket& bucket, nn::DType dtype, comm::ReduceOp op,
-      int owners = 1);
+      int owners = 1, bool lasts = true);
 
   absl::Status Begin(int, const nn::Tensor& grads) override {
-    return kernels_->Copy(grads, rounded_);
+    if (!rounded_.defined()) {
+      TROUPE_ASSIGN_OR_RETURN(rounded_, bucket_.Allocate(dtype_));
+    }
+    return bucket_.kernels->Copy(grads, rounded_);
   }
   std::optional<comm::Collective> Exchange(int,
                                            const nn::Tensor&) const override {
     return ReduceSlice(op_, rounded_, owner_, owners_);
   }
   absl::Status End(nn::Tensor grads) override {
-    return kernels_->Copy(rounded_, grads);
+    TROUPE_RETURN_IF_ERROR(bucket_.kernels->Copy(rounded_, grads));
+    if (!lasts_) rounded_ = nn::Tensor();
+    return absl::OkStatus();
   }
   void AddRanges(std::vector<nn::Tensor>& ranges) const override {
-    ranges.push_back(rounded_);
+    if (lasts_) ranges.push_back(rounded_);
   }
 
  private:
-  RoundedReduction(const GradientBucket& bucket, nn::Tensor rounded,
-                   comm::ReduceOp op, int owners)
-      : kernels_(bucket.kernels),
-        rounded_(std::move(rounded)),
+  RoundedReduction(const GradientBucket& bucket, nn::DType dtype,
+                   comm::ReduceOp op, int owners, bool lasts)
+      : bucket_(bucket),
+        dtype_(dtype),
         op_(op),
         owner_(owners == 1 ? 0 : bucket.replica),
-        owners_(owners) {}
+        owners_(owners),
+        lasts_(lasts) {}
 
-  nn::Kernels* const kernels_;
+  const GradientBucket bucket_;
+  const nn::DType dtype_;
   nn::Tensor rounded_;  // [elems]
   const comm::ReduceOp op_;
   const int owner_, owners_;
+  const bool lasts_;
 };
 
 }  // namespace troupe::actors

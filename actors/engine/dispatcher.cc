@@ -166,12 +166,12 @@ absl::Status Dispatcher::FinishEarlier() {
   return absl::OkStatus();
 }
 
-void Dispatcher::BucketReady(int chunk, int bucket) {
+void Dispatcher::BucketReady(int chunk, int bucket, int micro_batch) {
   // Records the event here, not when the reduction is launched: the reduction
   // must not wait for work that is enqueued in between, which may itself wait
   // for peers of the reduction.
   parts_.events.NoteReady(chunk, bucket);
-  present_->cursor.Give({SignalKind::kBucketReady, bucket, chunk});
+  present_->cursor.Give({SignalKind::kBucketReady, bucket, chunk, micro_batch});
 }
 
 void Dispatcher::BucketReleased(int chunk, int bucket) {
@@ -188,6 +188,21 @@ absl::Status Dispatcher::AwaitUpdate(int chunk, int bucket) {
     if (!ran) parts_.wait.AwaitNews();
   }
   return absl::OkStatus();
+}
+
+// One bucket is reduced while the gradients of the next are computed. With
+// other stages, which may wait for this one meanwhile, there is no limit. Nor
+// is there one for reductions that have not begun: they may wait for a bucket
+// that this backward completes later.
+absl::Status Dispatcher::AwaitMemory() {
+  if (parts_.setup.plan->stages.size() > 1) return absl::OkStatus();
+  while (true) {
+    for (bool ran = true; ran;) {
+      TROUPE_ASSIGN_OR_RETURN(ran, RunNext(*present_, /*busy=*/true));
+    }
+    if (parts_.reducer.in_flight() < 2) return absl::OkStatus();
+    parts_.wait.AwaitNews();
+  }
 }
 
 // Tensors arrive in the order of the table, so the first receive that has not

@@ -109,9 +109,10 @@ class Dispatcher : private Chunk::Listener {
 
  private:
   // Chunk::Listener:
-  void BucketReady(int chunk, int bucket) override;
+  void BucketReady(int chunk, int bucket, int micro_batch) override;
   void BucketReleased(int chunk, int bucket) override;
   absl::Status AwaitUpdate(int chunk, int bucket) override;
+  absl::Status AwaitMemory() override;
 
   bool IsEarlier(std::int64_t step) const {
     return earlier_ && earlier_->IsOf(step);

@@ -36,7 +36,7 @@ class AbsentRanks : public Chunk::Listener, private nn::Collectives {
     return std::exchange(sums_, pipeline::LayerSums());
   }
 
-  void BucketReady(int, int) override {}
+  void BucketReady(int, int, int) override {}
   void BucketReleased(int, int) override {}
 
  private:

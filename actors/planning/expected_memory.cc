@@ -71,7 +71,8 @@ class Estimate {
       const nn::DType dtype = stage.parameter_dtypes[i];
       memory.parameters += BytesOf(elems, dtype);
       if (!trained[i]) continue;
-      memory.gradients += BytesOf(elems, plan_.grad_dtype.value_or(dtype));
+      memory.gradients += BytesOf(elems, plan_.grad_dtype.value_or(dtype)) /
+                          (plan_.SlicesGradients() ? plan_.owners() : 1);
       const auto [states, is_new] = states_.try_emplace(dtype);
       if (is_new) {
         TROUPE_ASSIGN_OR_RETURN(states->second, OptimizerStates(spec_, dtype));
@@ -80,7 +81,29 @@ class Estimate {
         memory.optimizer += BytesOf(elems, of_state) / plan_.owners();
       }
     }
+    if (plan_.SlicesGradients()) AddWholeBuckets(stage, memory);
     return absl::OkStatus();
+  }
+
+  // Adds the gradients of one bucket that are computed, and those of another
+  // that are reduced, before the slices of both are kept. Inline reductions
+  // wait.
+  void AddWholeBuckets(const pipeline::StagePlan& stage,
+                       ExpectedMemory& memory) const {
+    std::map<nn::DType, double> largest;  // an arena has its own blocks
+    for (const std::vector<int>& bucket : stage.buckets) {
+      double bytes = 0;
+      for (const int i : bucket) {
+        bytes += BytesOf(stage.parameter_elems[i],
+                         plan_.grad_dtype.value_or(stage.parameter_dtypes[i]));
+      }
+      if (bucket.empty()) continue;
+      double& most = largest[stage.parameter_dtypes[bucket[0]]];
+      most = std::max(most, bytes);
+    }
+    for (const auto& [dtype, bytes] : largest) {
+      memory.gradients += bytes * (plan_.ranks[0].reduce_inline ? 1 : 2);
+    }
   }
 
   absl::Status AddActivations(int number, double under_way,

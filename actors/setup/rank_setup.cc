@@ -13,6 +13,7 @@
 #include "nn/kernels/open_kernels.h"
 #include "pipeline/plan_groups.h"
 #include "pipeline/table/action_rules.h"
+#include "pipeline/table/table_index.h"
 
 namespace troupe::actors {
 namespace {
@@ -25,9 +26,15 @@ using comm::Group;
 int InFlightMax(const pipeline::Plan& plan) {
   int most = 0;
   for (const pipeline::RankPlan& rank : plan.ranks) {
+    const pipeline::TableIndex index(rank.train);
     std::map<pipeline::GroupId, int> counts;
     for (const pipeline::Action& action : rank.train.actions) {
       if (!pipeline::IsCollective(action.kind)) continue;
+      // A bucket's micro-batches are reduced one after the other.
+      if (plan.ReducesEachMicroBatch() &&
+          !pipeline::IsLastRound(action, index)) {
+        continue;
+      }
       most = std::max(most, ++counts[pipeline::GroupOf(action)]);
     }
   }

@@ -67,7 +67,7 @@ absl::Status ExecutedOrder::See(const TraceEvent& event) {
   progress.done.resize(table.table.actions.size());
   switch (event.kind) {
     case TraceKind::kBucketReady:
-      progress.ready.insert({event.chunk, event.bucket});
+      ++progress.ready[{event.chunk, event.bucket}];
       return absl::OkStatus();
     case TraceKind::kAction:
     case TraceKind::kCollective:
@@ -112,8 +112,10 @@ bool ExecutedOrder::IsThere(const Table& table, const Signal& need,
   switch (need.kind) {
     case SignalKind::kDone:
       return progress.done[need.id];
-    case SignalKind::kBucketReady:
-      return progress.ready.count({need.chunk, need.id}) > 0;
+    case SignalKind::kBucketReady: {
+      const auto ready = progress.ready.find({need.chunk, need.id});
+      return ready != progress.ready.end() && ready->second > need.round;
+    }
     case SignalKind::kBucketReleased:
     case SignalKind::kStepAsked:  // no event shows it
       return true;

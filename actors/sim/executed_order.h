@@ -44,8 +44,9 @@ class ExecutedOrder {
   };
   // Progress of a rank in a step.
   struct Progress {
-    std::vector<bool> done;               // whether each action has ended
-    std::set<std::pair<int, int>> ready;  // buckets, as chunk and number
+    std::vector<bool> done;  // whether each action has ended
+    // Number of times that each bucket, as chunk and number, was ready.
+    std::map<std::pair<int, int>, int> ready;
   };
 
   // Returns the first unmet need of `action`, as in "F0"; empty: none.

@@ -54,7 +54,7 @@ class Checker {
         return SeeGradient(event, life);
       case TraceKind::kBucketReady:
         ++life.ready;
-        return Check(event, life.gradients == ParametersIn(event),
+        return Check(event, life.gradients == life.ready * ParametersIn(event),
                      "ready before all its gradients are complete");
       case TraceKind::kCollective:
         if (begin) launches_[event.rank].push_back(Launch(event));
@@ -71,7 +71,7 @@ class Checker {
       case TraceKind::kUpdate:
         if (!begin || !Updates(event)) return absl::OkStatus();
         ++life.updated;
-        return Check(event, life.reduced == rounds_,
+        return Check(event, life.reduced == RoundsOf(event),
                      "updated before its reduction was there");
       case TraceKind::kGraph:
         if (!begin) return absl::OkStatus();
@@ -101,7 +101,7 @@ class Checker {
               Check(event, life.tied == IsTied(event),
                     "not summed exactly once over its stages"));
           TROUPE_RETURN_IF_ERROR(
-              Check(event, life.launched == rounds_,
+              Check(event, life.launched == RoundsOf(event),
                     "not launched exactly once in each round"));
           TROUPE_RETURN_IF_ERROR(
               Check(event, life.updated == 1, "not updated exactly once"));
@@ -179,13 +179,15 @@ class Checker {
       return absl::OkStatus();
     }
     const int round = life.launched++;
-    TROUPE_RETURN_IF_ERROR(Check(event, round < rounds_,
+    TROUPE_RETURN_IF_ERROR(Check(event, round < RoundsOf(event),
                                  "not launched exactly once in each round"));
     TROUPE_RETURN_IF_ERROR(
         Check(event, life.summed == IsTied(event),
               "launched before it was summed over its stages"));
+    // Each round is of a micro-batch of its own, or all are of one.
+    const int ready = plan_.ReducesEachMicroBatch() ? round : 0;
     TROUPE_RETURN_IF_ERROR(
-        Check(event, life.ready == 1, "launched before it was ready"));
+        Check(event, life.ready > ready, "launched before it was ready"));
     TROUPE_RETURN_IF_ERROR(
         Check(event, life.reduced == round,
               "launched before the round before it had ended"));
@@ -195,6 +197,11 @@ class Checker {
         dot == std::string::npos ? "0" : event.name.substr(dot + 1);
     return Check(event, named == absl::StrCat(round),
                  "launched out of the order of its rounds");
+  }
+
+  // Returns the number of rounds in which the bucket is reduced.
+  int RoundsOf(const TraceEvent& event) const {
+    return plan_.ReducesEachMicroBatch() && IsTied(event) ? 1 : rounds_;
   }
 
   int ParametersIn(const TraceEvent& event) const {
@@ -220,9 +227,11 @@ class Checker {
 
   absl::Status SeeGradient(const TraceEvent& event, BucketLife& life) {
     ++life.gradients;
-    TROUPE_RETURN_IF_ERROR(Check(
-        event, ++seen_[{event.rank, event.step, event.chunk, event.name}] == 1,
-        "its gradient is complete twice"));
+    TROUPE_RETURN_IF_ERROR(
+        Check(event,
+              ++seen_[{event.rank, event.step, event.chunk, event.name}] ==
+                  life.ready + 1,
+              "its gradient is complete twice"));
     const pipeline::StagePlan& stage = StageOf(event);
     for (int p : stage.buckets[event.bucket]) {
       if (stage.parameters[p] == event.name) return absl::OkStatus();

@@ -102,21 +102,21 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
 ParameterArena::ParameterArena(Layout layout, const Options& options,
                                Allocator& allocator)
     : allocator_(allocator),
-      grad_allocator_(options.grad_allocator != nullptr
-                          ? *options.grad_allocator
-                          : allocator),
       options_(options),
       dtype_(layout.dtype),
-      grad_dtype_(options.grad_dtype.value_or(layout.dtype)),
       slots_(std::move(layout.slots)),
       first_slot_(std::move(layout.first_slot)),
-      ranges_(std::move(layout.ranges)),
-      held_grads_(ranges_.size()) {}
+      ranges_(std::move(layout.ranges)) {}
 
 absl::Status ParameterArena::Init(std::int64_t elems) {
   owned_ = OwnedSlices(options_.owner, options_.owners, ranges_, elems);
-  TROUPE_ASSIGN_OR_RETURN(values_,
-                          Take(elems, dtype_, "parameters", allocator_));
+  absl::StatusOr<Tensor> values = Tensor::Create({elems}, dtype_, allocator_);
+  if (!values.ok()) {
+    return base::WithMessage(
+        values.status(),
+        absl::StrCat("parameters: ", values.status().message()));
+  }
+  values_ = *std::move(values);
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Parameter& parameter = *slots_[i].parameter;
     parameter.value = View(values_, slots_[i]);
@@ -125,28 +125,29 @@ absl::Status ParameterArena::Init(std::int64_t elems) {
     parameter.grad_written = false;
   }
   TROUPE_RETURN_IF_ERROR(ZeroPadding(slots_, {0, elems}, values_));
-  std::int64_t largest = 0;
-  for (const ArenaRange& range : ranges_) {
-    largest = std::max(largest, range.size());
-  }
-  if (!options_.keep_grads) {
-    if (!options_.grads_ahead) return absl::OkStatus();
-    // Most buckets of a large model are about as large as the largest.
-    TROUPE_ASSIGN_OR_RETURN(
-        Tensor block,
-        Zeros(largest, grad_dtype_, "gradients of the largest bucket",
-              grad_allocator_));
-    free_grads_.push_back(std::move(block));
-    return absl::OkStatus();
-  }
-  TROUPE_ASSIGN_OR_RETURN(
-      grads_, Zeros(ranges_.empty() ? 0 : ranges_.back().end, grad_dtype_,
-                    "gradients", grad_allocator_));
-  for (int bucket = 0; bucket < num_buckets(); ++bucket) {
-    held_grads_[bucket] = View(grads_, bucket);
+  BucketGradients::Options gradients =
+      MemoryOf(options_.grad_dtype.value_or(dtype_),
+               options_.grad_allocator != nullptr ? *options_.grad_allocator
+                                                  : allocator_);
+  gradients.way = options_.slice_grads  ? BucketGradients::Way::kSlices
+                  : options_.keep_grads ? BucketGradients::Way::kAll
+                                        : BucketGradients::Way::kShared;
+  gradients.ahead = options_.grads_ahead;
+  TROUPE_RETURN_IF_ERROR(gradients_.Init(gradients, ranges_, owned_));
+  for (int bucket = 0; grads().defined() && bucket < num_buckets(); ++bucket) {
     BindGrads(bucket);
   }
   return absl::OkStatus();
+}
+
+BucketGradients::Options ParameterArena::MemoryOf(DType dtype,
+                                                  Allocator& allocator) const {
+  BucketGradients::Options options;
+  options.dtype = dtype;
+  options.threads = options_.threads;
+  options.allocator = &allocator;
+  options.kernels = options_.kernels;
+  return options;
 }
 
 absl::Span<const ArenaSlot> ParameterArena::SlotsOf(int bucket) const {
@@ -178,30 +179,9 @@ absl::Status ParameterArena::ZeroPadding(absl::Span<const ArenaSlot> slots,
   return zero_until(range.end);
 }
 
-absl::StatusOr<Tensor> ParameterArena::Take(std::int64_t elems, DType dtype,
-                                            absl::string_view what,
-                                            Allocator& allocator) {
-  absl::StatusOr<Tensor> block = Tensor::Create({elems}, dtype, allocator);
-  if (block.ok()) return block;
-  return base::WithMessage(block.status(),
-                           absl::StrCat(what, ": ", block.status().message()));
-}
-
-absl::StatusOr<Tensor> ParameterArena::Zeros(std::int64_t elems, DType dtype,
-                                             absl::string_view what,
-                                             Allocator& allocator) const {
-  TROUPE_ASSIGN_OR_RETURN(Tensor zeros, Take(elems, dtype, what, allocator));
-  if (zeros.host_accessible()) {
-    FillZeros(options_.threads, zeros);
-  } else {
-    TROUPE_RETURN_IF_ERROR(FillWithZeros(zeros));
-  }
-  return zeros;
-}
-
 absl::Status ParameterArena::HoldGrads(int bucket) {
-  if (held_grads_[bucket].defined()) return absl::OkStatus();
-  TROUPE_ASSIGN_OR_RETURN(held_grads_[bucket], TakeGradBlock(bucket));
+  TROUPE_ASSIGN_OR_RETURN(const bool taken, gradients_.Hold(bucket));
+  if (!taken) return absl::OkStatus();
   TROUPE_RETURN_IF_ERROR(
       ZeroPadding(SlotsOf(bucket), ranges_[bucket], BucketGrads(bucket)));
   BindGrads(bucket);
@@ -209,42 +189,33 @@ absl::Status ParameterArena::HoldGrads(int bucket) {
 }
 
 void ParameterArena::BindGrads(int bucket) {
+  const Tensor grads = BucketGrads(bucket);
   for (const ArenaSlot& slot : SlotsOf(bucket)) {
-    slot.parameter->grad = held_grads_[bucket].FlatView(
-        slot.begin - ranges_[bucket].begin, slot.parameter->shape);
+    slot.parameter->grad = grads.FlatView(slot.begin - ranges_[bucket].begin,
+                                          slot.parameter->shape);
   }
-}
-
-// Takes the smallest block that is large enough, but none of more than twice
-// the size: a bucket that needs that block would have to allocate another.
-absl::StatusOr<Tensor> ParameterArena::TakeGradBlock(int bucket) {
-  const std::int64_t elems = ranges_[bucket].size();
-  auto best = free_grads_.end();
-  for (auto it = free_grads_.begin(); it != free_grads_.end(); ++it) {
-    if (it->numel() < elems || it->numel() > 2 * elems) continue;
-    if (best == free_grads_.end() || it->numel() < best->numel()) best = it;
-  }
-  if (best == free_grads_.end()) {
-    return Take(elems, grad_dtype_,
-                absl::StrCat("gradients of bucket ", bucket), grad_allocator_);
-  }
-  Tensor block = *best;
-  free_grads_.erase(best);
-  return block;
 }
 
 void ParameterArena::ReleaseGrads(int bucket) {
-  if (options_.keep_grads || !held_grads_[bucket].defined()) return;
+  if (grads().defined() || !gradients_.IsHeld(bucket)) return;
   for (const ArenaSlot& slot : SlotsOf(bucket)) {
     slot.parameter->grad = Tensor();
   }
-  free_grads_.push_back(std::exchange(held_grads_[bucket], Tensor()));
+  gradients_.Release(bucket);
 }
 
-Tensor ParameterArena::BucketGrads(int bucket) const {
-  TROUPE_CHECK(held_grads_[bucket].defined(),
-               "the bucket's gradients are held");
-  return held_grads_[bucket].FlatView(0, {ranges_[bucket].size()});
+void ParameterArena::DetachGrads(int bucket) {
+  for (const ArenaSlot& slot : SlotsOf(bucket)) {
+    slot.parameter->grad = Tensor();
+    Forget(*slot.parameter);
+  }
+  gradients_.Detach(bucket);
+}
+
+void ParameterArena::Forget(Parameter& parameter) {
+  parameter.grad_written = false;
+  parameter.first_use.written = false;
+  parameter.first_use.grad = Tensor();
 }
 
 absl::Status ParameterArena::Initialize(std::uint64_t seed) {
@@ -271,11 +242,8 @@ absl::Status ParameterArena::Initialize(std::uint64_t seed) {
 }
 
 void ParameterArena::BeginStep() {
-  for (const ArenaSlot& slot : slots_) {
-    slot.parameter->grad_written = false;
-    slot.parameter->first_use.written = false;
-    slot.parameter->first_use.grad = Tensor();
-  }
+  gradients_.BeginStep();
+  for (const ArenaSlot& slot : slots_) Forget(*slot.parameter);
 }
 
 absl::Status ParameterArena::ZeroUnwritten(int bucket) {
@@ -292,7 +260,8 @@ absl::StatusOr<Tensor> ParameterArena::AddState(absl::string_view name,
                                                 std::optional<DType> dtype) {
   TROUPE_ASSIGN_OR_RETURN(
       Tensor state,
-      Zeros(owned_.elems(), dtype.value_or(dtype_), name, allocator_));
+      BucketGradients::Zeros(owned_.elems(), name,
+                             MemoryOf(dtype.value_or(dtype_), allocator_)));
   states_.emplace_back(name, state);
   return state;
 }

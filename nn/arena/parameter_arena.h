@@ -32,6 +32,15 @@
 //   arena->Owned(0);                     // the second quarter of bucket 0
 //   arena->ViewState(momentum, arena->Owned(0));
 //
+// With slice_grads (ZeRO stage 2) gradients are whole only until they are
+// reduced, and kept as slices, too (nn/arena/bucket_gradients.h):
+//
+//   arena->DetachGrads(0);                  // they are complete; the next
+//                                           // backward writes others
+//   arena->DetachedGrads(0);                // what is reduced
+//   arena->KeepSlice(0, /*adds=*/false, queue);
+//   arena->OwnedGrads(0);
+//
 // Errors: functions that allocate fail with kResourceExhausted if no memory is
 // left; the message says for what. Create() fails with kInvalidArgument if
 // dtypes are mixed (a rank has an arena per dtype), pad_elems is below 1 or
@@ -53,6 +62,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "nn/arena/bucket_gradients.h"
 #include "nn/arena/owned_slices.h"
 #include "nn/autograd/parameter.h"
 #include "nn/kernels/kernels.h"
@@ -95,6 +105,9 @@ class ParameterArena {
     // Allocator of the gradients; null: that of the parameters. Outlives the
     // arena.
     Allocator* grad_allocator = nullptr;
+    // Whether reduced gradients are kept as the owned slices alone. Needs
+    // kernels; keep_grads is then ignored.
+    bool slice_grads = false;
     // Buckets that another rank holds too: that rank counts them in norms.
     std::vector<int> copied_buckets = {};
     // Number of the equal slice of each bucket that has states here, and
@@ -129,7 +142,7 @@ class ParameterArena {
 
   const Tensor& values() const { return values_; }
   // Gradients of all buckets; undefined without keep_grads.
-  const Tensor& grads() const { return grads_; }
+  const Tensor& grads() const { return gradients_.all(); }
   int num_buckets() const { return static_cast<int>(ranges_.size()); }
   const ArenaRange& range(int bucket) const { return ranges_[bucket]; }
   // Whether another rank holds the same bucket, so that norms over all
@@ -140,7 +153,23 @@ class ParameterArena {
   }
   Tensor BucketValues(int bucket) const { return View(values_, bucket); }
   // Requires that the bucket's gradients have memory: HoldGrads().
-  Tensor BucketGrads(int bucket) const;
+  Tensor BucketGrads(int bucket) const { return gradients_.Of(bucket); }
+  // Returns the gradients of the slice that has states here.
+  Tensor OwnedGrads(int bucket) const { return gradients_.Owned(bucket); }
+
+  // These need slice_grads. DetachGrads() ends a micro-batch of the bucket: its
+  // gradients count as unwritten, and need memory anew.
+  bool slices_grads() const { return gradients_.slices(); }
+  void DetachGrads(int bucket);
+  // Returns the gradients that were detached first; undefined: there are none.
+  Tensor DetachedGrads(int bucket) const { return gradients_.Detached(bucket); }
+  // Copies their owned slice to OwnedGrads(), or adds it, in `queue`, and frees
+  // the rest.
+  absl::Status KeepSlice(int bucket, bool adds, Queue queue) {
+    return gradients_.KeepSlice(bucket, adds, queue);
+  }
+  // Returns the bytes of gradients that last from step to step.
+  std::size_t lasting_grad_bytes() const { return gradients_.lasting_bytes(); }
   const std::vector<ArenaSlot>& slots() const { return slots_; }
   // Parameter::index of the first slot.
   int first_index() const { return options_.first_index; }
@@ -178,36 +207,28 @@ class ParameterArena {
   ParameterArena(Layout layout, const Options& options, Allocator& allocator);
 
   absl::Status Init(std::int64_t elems);
-  // `what` says in an error what the elements are for.
-  static absl::StatusOr<Tensor> Take(std::int64_t elems, DType dtype,
-                                     absl::string_view what,
-                                     Allocator& allocator);
-  absl::StatusOr<Tensor> Zeros(std::int64_t elems, DType dtype,
-                               absl::string_view what,
-                               Allocator& allocator) const;
   // Zeroes the padding between `slots` in `elems`, the elements of `range`.
   absl::Status ZeroPadding(absl::Span<const ArenaSlot> slots,
                            const ArenaRange& range, const Tensor& elems) const;
   absl::Status FillWithZeros(Tensor elems) const;
   absl::Span<const ArenaSlot> SlotsOf(int bucket) const;
+  // Returns how memory of a dtype is made, for BucketGradients::Zeros().
+  BucketGradients::Options MemoryOf(DType dtype, Allocator& allocator) const;
   void BindGrads(int bucket);
-  absl::StatusOr<Tensor> TakeGradBlock(int bucket);
+  // Marks the gradient of a parameter as unwritten.
+  static void Forget(Parameter& parameter);
 
   Allocator& allocator_;
-  Allocator& grad_allocator_;
   const Options options_;
-  const DType dtype_, grad_dtype_;
+  const DType dtype_;
   std::vector<ArenaSlot> slots_;  // frozen parameters last
   // Index in slots_ of each bucket's first slot; the last one is that of the
   // frozen parameters.
   std::vector<int> first_slot_;
   std::vector<ArenaRange> ranges_;
   OwnedSlices owned_;
-  Tensor values_, grads_;
-  // Memory of each bucket's gradients, or more; undefined while the bucket
-  // holds none.
-  std::vector<Tensor> held_grads_;
-  std::vector<Tensor> free_grads_;  // blocks that ReleaseGrads() returned
+  BucketGradients gradients_;
+  Tensor values_;
   std::vector<std::pair<std::string, Tensor>> states_;
 };
 

@@ -75,9 +75,7 @@ absl::Status ArenaOptimizer::Inspect(Kernels& kernels, const Tensor& scalars,
   Tensor squares = scalars.FlatView(kSquareSumScalar, {1});
   for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
     if (arena.IsCopied(bucket)) continue;
-    const ArenaRange owned = arena.Owned(bucket);
-    const Tensor grads = arena.BucketGrads(bucket).FlatView(
-        owned.begin - arena.range(bucket).begin, {owned.size()});
+    const Tensor grads = arena.OwnedGrads(bucket);
     if (common_.skip_nonfinite) {
       TROUPE_RETURN_IF_ERROR(kernels.CountNonFinite(grads, count));
     }

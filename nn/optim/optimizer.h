@@ -80,11 +80,8 @@ class Optimizer {
   // is a tensor of StepScalars on the arena's device.
   absl::Status Update(Kernels& kernels, const Tensor& scalars,
                       ParameterArena& arena, int bucket) {
-    const ArenaRange owned = arena.Owned(bucket);
-    return UpdateRange(
-        kernels, scalars, arena, owned,
-        arena.BucketGrads(bucket).FlatView(
-            owned.begin - arena.range(bucket).begin, {owned.size()}));
+    return UpdateRange(kernels, scalars, arena, arena.Owned(bucket),
+                       arena.OwnedGrads(bucket));
   }
 
   // Updates the arena's elements of `range`, whole parameters of a bucket, from

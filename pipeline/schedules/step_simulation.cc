@@ -127,19 +127,13 @@ class Simulator {
           index(cursor.table()),
           stages(std::move(at)),
           buckets(cursor.table().bucket_counts()),
-          last(cursor.table().micro_batches() - 1),
-          left(stages.size(), 0) {
-      for (const Action& action : cursor.table().actions) {
-        if (EndsBackward(action.kind)) ++left[action.chunk];
-      }
-    }
+          last(cursor.table().micro_batches() - 1) {}
 
     TableCursor cursor;
     TableIndex index;
     std::vector<int> stages;   // indexed by chunk
     std::vector<int> buckets;  // indexed by chunk
     int last;                  // micro-batch
-    std::vector<int> left;     // ends of backwards, by chunk
     int computing = -1;
     int alive = 0;
     double memory = 0;
@@ -183,7 +177,7 @@ class Simulator {
         return EndCollective(ranks_[now.rank], now.action);
       case What::kBucketReady:
         return CompleteBucket(ranks_[now.rank], now.bucket,
-                              ActionOf(now.rank, now.action).chunk);
+                              ActionOf(now.rank, now.action));
     }
   }
 
@@ -195,9 +189,9 @@ class Simulator {
     }
   }
 
-  static void CompleteBucket(Rank& rank, int bucket, int chunk) {
-    rank.cursor.Give({SignalKind::kBucketReady, bucket, chunk});
-    rank.cursor.Give({SignalKind::kBucketReleased, bucket, chunk});
+  static void CompleteBucket(Rank& rank, int bucket, const Action& backward) {
+    rank.cursor.GiveGradients(bucket, backward.chunk, backward.index,
+                              backward.index == rank.last);
   }
 
   // Returns the times of a chunk's reductions; empty: they take none.
@@ -248,7 +242,7 @@ class Simulator {
     record.actions.push_back(
         {r, {action.kind, action.index, {}, action.chunk}, now, end});
     record.busy += computed;
-    if (EndsBackward(action.kind) && rank.left[action.chunk] == 1) {
+    if (EndsBackward(action.kind)) {
       const auto buckets =
           static_cast<int>(ReductionsOf(rank, action.chunk).size());
       for (int k = 0; k < buckets; ++k) {
@@ -267,11 +261,10 @@ class Simulator {
     if (!EndsBackward(action.kind)) return;
     --rank.alive;
     rank.memory -= BytesOf(rank, action);
-    if (--rank.left[action.chunk] > 0) return;
     // Buckets whose reductions take time were ready in the course of it.
     if (!ReductionsOf(rank, action.chunk).empty()) return;
     for (int k = 0; k < rank.buckets[action.chunk]; ++k) {
-      CompleteBucket(rank, k, action.chunk);
+      CompleteBucket(rank, k, action);
     }
   }
 

@@ -110,6 +110,10 @@ void NeedsOfReduction(const NeedSources& from, Action& action) {
     const int before = from.index.Find(action.kind, action.index, action.chunk,
                                        action.round - 1);
     if (before >= 0) action.needs.push_back({SignalKind::kDone, before});
+    if (from.options.each_micro_batch) {
+      action.needs.push_back(
+          {SignalKind::kBucketReady, action.index, action.chunk, action.round});
+    }
     return;
   }
   const int tied =

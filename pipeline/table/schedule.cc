@@ -120,12 +120,21 @@ StepTable AddTransfers(const StepTable& compute, bool first_stage,
 
 namespace {
 
+// Returns the first of a chunk's buckets that other stages share.
+int FirstTied(absl::Span<const int> buckets, const ReductionOptions& options,
+              int chunk) {
+  const bool listed = chunk < static_cast<int>(options.tied.size());
+  return buckets[chunk] - (listed ? options.tied[chunk] : 0);
+}
+
+// Adds the rounds [first_round, end_round) of a bucket's reduction, and what
+// follows them.
 void AppendBucket(const ReductionOptions& options, int k, int chunk,
-                  StepTable& table) {
+                  int first_round, int end_round, StepTable& table) {
   if (options.fuse_updates) {
     return Append(table, ActionKind::kReduceUpdateBucket, k, chunk);
   }
-  for (int round = 0; round < options.rounds; ++round) {
+  for (int round = first_round; round < end_round; ++round) {
     Append(table, ActionKind::kReduceBucket, k, chunk, round);
   }
   Append(table, ActionKind::kUpdateBucket, k, chunk);
@@ -134,11 +143,14 @@ void AppendBucket(const ReductionOptions& options, int k, int chunk,
 // The reductions of a group run in table order, so those that wait for another
 // stage come after those that do not.
 void AppendReductions(absl::Span<const int> buckets,
-                      const ReductionOptions& options, StepTable& table) {
+                      const ReductionOptions& options, int micro_batches,
+                      StepTable& table) {
   const auto first_tied = [&](int chunk) {
-    const bool listed = chunk < static_cast<int>(options.tied.size());
-    return buckets[chunk] - (listed ? options.tied[chunk] : 0);
+    return FirstTied(buckets, options, chunk);
   };
+  // Earlier micro-batches have their reductions behind their backwards.
+  const int first_round = options.each_micro_batch ? micro_batches - 1 : 0;
+  const int end_round = first_round + options.rounds;
   const int last = static_cast<int>(buckets.size()) - 1;
   for (int chunk = last; chunk >= 0; --chunk) {
     for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
@@ -147,12 +159,12 @@ void AppendReductions(absl::Span<const int> buckets,
   }
   for (int chunk = last; chunk >= 0; --chunk) {
     for (int k = 0; k < first_tied(chunk); ++k) {
-      AppendBucket(options, k, chunk, table);
+      AppendBucket(options, k, chunk, first_round, end_round, table);
     }
   }
   for (int chunk = last; chunk >= 0; --chunk) {
     for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
-      AppendBucket(options, k, chunk, table);
+      AppendBucket(options, k, chunk, 0, options.rounds, table);
     }
   }
   if (!options.gather_values) return;
@@ -178,12 +190,21 @@ StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
     }
   }
   StepTable reduced;
+  const int micro_batches = table.micro_batches();
   for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
     const Action& action = table.actions[i];
     Append(reduced, action.kind, action.index, action.chunk);
     if (i == last_forward) Append(reduced, ActionKind::kReduceLoss, 0, 0);
+    const bool reduces = options.each_micro_batch &&
+                         EndsBackward(action.kind) &&
+                         action.index + 1 < micro_batches;
+    for (int k = 0; reduces && k < FirstTied(buckets, options, action.chunk);
+         ++k) {
+      Append(reduced, ActionKind::kReduceBucket, k, action.chunk,
+             /*round=*/action.index);
+    }
   }
-  AppendReductions(buckets, options, reduced);
+  AppendReductions(buckets, options, micro_batches, reduced);
   if (options.update_needs_all_buckets && options.reduce_findings) {
     Append(reduced, ActionKind::kReduceFindings, 0, 0);
   }

@@ -22,6 +22,7 @@
 //
 // A reduction may take several collectives, its *rounds*: AR0, the first one,
 // is followed by AR0.1, AR0.2, ... A bucket is reduced when the last has ended.
+// Rounds may be those of a communication hook, or one for each micro-batch.
 //
 // A rank may hold several chunks of the model. Where a table has several, each
 // word but LR and NR begins with the number of its chunk: "0F0 1F0 1B0 0B0".
@@ -51,7 +52,7 @@ inline constexpr int kActionIndexMax = 1 << 20;
 // Limit on the chunks of a rank.
 inline constexpr int kChunksMax = 1024;
 // Limit on the rounds of a reduction.
-inline constexpr int kRoundsMax = 64;
+inline constexpr int kRoundsMax = 1024;
 
 // Each kind has a row in pipeline/table/action_rules.cc.
 enum class ActionKind {
@@ -90,9 +91,13 @@ struct Signal {
   SignalKind kind;
   int id = 0;
   int chunk = 0;  // chunk of the bucket; otherwise 0
+  // Round of the reduction that kBucketReady allows: the micro-batch whose
+  // gradients are complete, if each is reduced; otherwise 0.
+  int round = 0;
 
   friend bool operator==(const Signal& a, const Signal& b) {
-    return a.kind == b.kind && a.id == b.id && a.chunk == b.chunk;
+    return a.kind == b.kind && a.id == b.id && a.chunk == b.chunk &&
+           a.round == b.round;
   }
 };
 
@@ -181,6 +186,9 @@ struct ReductionOptions {
   std::vector<int> tied = {};
   // Number of rounds of each ARk.
   int rounds = 1;
+  // Whether each micro-batch's gradients are reduced, in a round of its own.
+  // Buckets that stages share are reduced once. Then `rounds` is 1.
+  bool each_micro_batch = false;
   // Whether each replica updates a slice of each bucket (ZeRO), so that AGk
   // brings them together. ARk then is a reduce-scatter. Not with fuse_updates.
   bool gather_values = false;
@@ -193,7 +201,9 @@ struct ReductionOptions {
 // end, last chunk first, since its gradients are complete first; then AGk, in
 // the same order, and NR, if there are any. `buckets`: number of buckets of
 // each chunk. The TRk of tied buckets come before all ARk; the ARk of tied
-// buckets, which wait for another stage, come after all others.
+// buckets, which wait for another stage, come after all others. If each
+// micro-batch is reduced, the rounds of all but the last one stand behind its
+// backward.
 StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options);
 // The same for tables of one chunk.

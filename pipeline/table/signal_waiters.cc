@@ -18,6 +18,13 @@ SignalWaiters::SignalWaiters(const StepTable& table,
     first_bucket_.push_back(buckets_);
     buckets_ += count;
   }
+  for (const Action& action : table.actions) {
+    for (const Signal& need : action.needs) {
+      if (need.round > 0) {
+        rounds_.try_emplace(KeyOf(need), static_cast<int>(rounds_.size()));
+      }
+    }
+  }
   first_.assign(num_slots() + 1, 0);
   for (const Action& action : table.actions) {
     for (const Signal& need : action.needs) {
@@ -40,6 +47,11 @@ SignalWaiters::SignalWaiters(const StepTable& table,
 }
 
 int SignalWaiters::SlotOf(Signal signal) const {
+  if (signal.round > 0) {
+    const auto found = rounds_.find(KeyOf(signal));
+    return found == rounds_.end() ? -1
+                                  : actions_ + 3 * buckets_ + 3 + found->second;
+  }
   switch (signal.kind) {
     case SignalKind::kDone:
       return signal.id;

@@ -13,8 +13,10 @@
 #define PIPELINE_TABLE_SIGNAL_WAITERS_H_
 
 #include <cstddef>
+#include <tuple>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "pipeline/table/schedule.h"
 
@@ -28,7 +30,10 @@ class SignalWaiters {
 
   // Number of buckets of all chunks.
   int buckets() const { return buckets_; }
-  int num_slots() const { return actions_ + 3 * buckets_ + 3; }
+  int num_slots() const {
+    return actions_ + 3 * buckets_ + 3 + static_cast<int>(rounds_.size());
+  }
+  // Returns -1 for a signal of a round after the first that no action needs.
   int SlotOf(Signal signal) const;
   // Returns the actions that need the signal of a slot, in table order.
   absl::Span<const int> Of(int slot) const {
@@ -37,9 +42,16 @@ class SignalWaiters {
   }
 
  private:
+  using Key = std::tuple<SignalKind, int, int, int>;
+  static Key KeyOf(const Signal& signal) {
+    return {signal.kind, signal.id, signal.chunk, signal.round};
+  }
+
   int actions_;
   int buckets_ = 0;
   std::vector<int> first_bucket_;  // per chunk: its first bucket among all
+  // Numbers of the signals of later rounds, from 0.
+  absl::flat_hash_map<Key, int> rounds_;
   // The actions that wait for slot s are waiting_[first_[s]] up to, but
   // without, waiting_[first_[s + 1]].
   std::vector<int> first_;

@@ -110,9 +110,21 @@ void TableCursor::Finish(int action) {
   if (role.group < 0 && !role.update) --busy_;
 }
 
+void TableCursor::GiveGradients(int bucket, int chunk, int micro_batch,
+                                bool last) {
+  const bool each =
+      waiters_.SlotOf({SignalKind::kBucketReady, bucket, chunk, 1}) >= 0;
+  if (each) {
+    Give({SignalKind::kBucketReady, bucket, chunk, micro_batch});
+  } else if (last) {
+    Give({SignalKind::kBucketReady, bucket, chunk});
+  }
+  if (last) Give({SignalKind::kBucketReleased, bucket, chunk});
+}
+
 void TableCursor::Give(Signal signal) {
   const int slot = waiters_.SlotOf(signal);
-  if (given_[slot]) return;
+  if (slot < 0 || given_[slot]) return;
   Raise(slot);
   if (signal.kind == SignalKind::kBucketReduced &&
       ++reduced_ == waiters_.buckets()) {

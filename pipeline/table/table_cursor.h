@@ -72,8 +72,12 @@ class TableCursor {
   void Start(int action);
   void Finish(int action);
   void Give(Signal signal);
+  // Gives the signals of a bucket whose gradients of a micro-batch are
+  // complete; `last`: in the last backward of the step.
+  void GiveGradients(int bucket, int chunk, int micro_batch, bool last);
   bool Given(Signal signal) const {
-    return given_[waiters_.SlotOf(signal)] != 0;
+    const int slot = waiters_.SlotOf(signal);
+    return slot >= 0 && given_[slot] != 0;
   }
 
   bool complete() const { return left_ == 0; }

@@ -221,7 +221,10 @@ class Validator {
                           : !of_bucket                   ? 1
                           : chunk                        ? buckets_[need.chunk]
                                                          : 0;
-        if (!chunk || need.id < 0 || need.id >= count) {
+        const bool round =
+            need.round == 0 || (need.kind == SignalKind::kBucketReady &&
+                                need.round > 0 && need.round < kRoundsMax);
+        if (!chunk || !round || need.id < 0 || need.id >= count) {
           return Bad(action,
                      "needs a signal that nothing gives; correct its needs");
         }
@@ -244,10 +247,10 @@ class Validator {
       const Action& action = table_.actions[next];
       cursor.Start(next);
       cursor.Finish(next);
-      if (EndsBackward(action.kind) && --writers[action.chunk] == 0) {
+      if (EndsBackward(action.kind)) {
+        const bool last = --writers[action.chunk] == 0;
         for (int k = 0; k < buckets_[action.chunk]; ++k) {
-          cursor.Give({SignalKind::kBucketReady, k, action.chunk});
-          cursor.Give({SignalKind::kBucketReleased, k, action.chunk});
+          cursor.GiveGradients(k, action.chunk, action.index, last);
         }
       } else if (const auto given = SignalAtEnd(action, index_)) {
         cursor.Give(*given);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "pipeline/table/table_cursor.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -21,6 +22,7 @@ std::string Needs(const StepTable& table) {
           break;
         case SignalKind::kBucketReady:
           absl::StrAppend(&text, " ready:", need.id);
+          if (need.round > 0) absl::StrAppend(&text, ".", need.round);
           break;
         case SignalKind::kBucketReleased:
           absl::StrAppend(&text, " released:", need.id);
@@ -220,6 +222,46 @@ TEST(ScheduleTest, RoundsFollowTheSumOverStages) {
             "AR0 <- TR0\n"
             "AR0.1 <- AR0\n"
             "UP0 <- reduced:0 released:0 loss\n");
+}
+
+// Bucket 1 is shared with another stage, and reduced once.
+TEST(ScheduleTest, EachMicroBatchMayBeReduced) {
+  ReductionOptions options;
+  options.each_micro_batch = true;
+  options.tied = {1};
+  const StepTable table = AddReductions(DataParallelTable(2), 2, options);
+  EXPECT_EQ(Needs(table),
+            "F0 <-\n"
+            "B0 <- F0\n"
+            "AR0 <- ready:0\n"
+            "F1 <- F0\n"
+            "LR <- F0 F1\n"
+            "B1 <- F1 B0\n"
+            "TR1 <- ready:1\n"
+            "AR0.1 <- AR0 ready:0.1\n"
+            "UP0 <- reduced:0 released:0 loss\n"
+            "AR1 <- TR1\n"
+            "UP1 <- reduced:1 released:1 loss\n");
+  EXPECT_EQ(Parsed(table.ToString(), options), table);
+  EXPECT_EQ(Validate(table), absl::OkStatus());
+  TableCursor cursor(table);
+  cursor.Begin();
+  cursor.GiveGradients(0, 0, /*micro_batch=*/0, /*last=*/false);
+  EXPECT_TRUE(cursor.Given({SignalKind::kBucketReady, 0}));
+  EXPECT_FALSE(cursor.Given({SignalKind::kBucketReady, 0, 0, /*round=*/1}));
+  cursor.GiveGradients(1, 0, 0, false);
+  EXPECT_FALSE(cursor.Given({SignalKind::kBucketReady, 1}));
+  cursor.GiveGradients(1, 0, 1, true);
+  EXPECT_TRUE(cursor.Given({SignalKind::kBucketReady, 1}));
+  EXPECT_TRUE(cursor.Given({SignalKind::kBucketReleased, 1}));
+}
+
+// The rounds of a chunk stand behind its own weight gradients.
+TEST(ScheduleTest, EachMicroBatchIsReducedBehindItsBackward) {
+  ReductionOptions options;
+  options.each_micro_batch = true;
+  EXPECT_EQ(AddReductions(Parsed("F0 I0 F1 W0 I1 W1"), 1, options).ToString(),
+            "F0 I0 F1 LR W0 AR0 I1 W1 AR0.1 UP0");
 }
 
 TEST(ScheduleTest, ChunksAndRoundsAreBothNamed) {

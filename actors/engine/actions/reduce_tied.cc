@@ -65,9 +65,10 @@ absl::Status ReduceTiedAction::PassOn(const TiedSums::Sum& sum,
       nn::Tensor grads = GradsOf(copy);
       TROUPE_RETURN_IF_ERROR(kernels.Copy(GradsOf(sum.copies[0]), grads));
     }
-    TROUPE_RETURN_IF_ERROR(
-        parts_.chunks[copy.chunk]->parameters().reductions().Begin(
-            copy.bucket));
+    BucketReductions& reductions =
+        parts_.chunks[copy.chunk]->parameters().reductions();
+    if (reductions.begins_late(copy.bucket)) continue;
+    TROUPE_RETURN_IF_ERROR(reductions.Begin(copy.bucket));
   }
   const base::Event there = nn::Record(kernels, queue);
   for (const TiedSums::Copy& copy : sum.copies) {

@@ -89,10 +89,20 @@ absl::Status EndFindings(const EngineParts&, const Action&, StepInFlight& step,
 
 Made ReduceGrads(const EngineParts& parts, const Action& action,
                  StepInFlight&) {
-  const ChunkParameters& parameters = parts.ParametersOf(action);
+  ChunkParameters& parameters = parts.ParametersOf(action);
   // A backward may have updated the bucket already.
   if (parameters.updates().IsUpdated(action.index)) return std::nullopt;
-  return parameters.reductions().Exchange(action.index, action.round);
+  BucketReductions& reductions = parameters.reductions();
+  if (reductions.begins_late(action.index)) {
+    nn::Kernels& kernels = parts.kernels();
+    const nn::Queue queue = parts.events.update_queue();
+    nn::Wait(kernels, queue, parts.events.Ready(action.chunk, action.index));
+    const nn::QueueScope scope(kernels, queue);
+    TROUPE_RETURN_IF_ERROR(reductions.Begin(action.index));
+    parts.events.NoteSummed(action.chunk, action.index,
+                            nn::Record(kernels, queue));
+  }
+  return reductions.Exchange(action.index, action.round);
 }
 
 base::Event GradsReady(const EngineParts& parts, const Action& action,
@@ -121,8 +131,33 @@ absl::Status EndRound(const EngineParts& parts, const Action& action, bool last,
   return absl::OkStatus();
 }
 
+// Ends the reduction of one micro-batch's gradients, or of all: their slice is
+// kept, and the rest of their memory is free.
+absl::Status EndSlice(const EngineParts& parts, const Action& action,
+                      const StepInFlight& step, const base::Event& done) {
+  nn::Kernels& kernels = parts.kernels();
+  const nn::Queue queue = parts.events.update_queue();
+  nn::Wait(kernels, queue, done);
+  ChunkParameters& parameters = parts.ParametersOf(action);
+  {
+    const nn::QueueScope scope(kernels, queue);
+    TROUPE_RETURN_IF_ERROR(parameters.reductions().End(action.index));
+  }
+  // The first micro-batch replaces what the step before has left.
+  const bool adds = action.round > 0;
+  TROUPE_RETURN_IF_ERROR(parameters.KeepSlice(action.index, adds, queue));
+  if (pipeline::IsLastRound(action, step.index)) {
+    parts.events.NoteReduced(action.chunk, action.index,
+                             nn::Record(kernels, queue));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status EndGrads(const EngineParts& parts, const Action& action,
                       StepInFlight& step, const base::Event& done) {
+  if (parts.ParametersOf(action).slices_grads()) {
+    return EndSlice(parts, action, step, done);
+  }
   if (parts.ParametersOf(action).reductions().in_place(action.index)) {
     parts.events.NoteReduced(action.chunk, action.index, done);
     return absl::OkStatus();

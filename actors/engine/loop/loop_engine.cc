@@ -107,9 +107,9 @@ absl::Status LoopEngine::StepInBackward() {
   return absl::OkStatus();
 }
 
-void LoopEngine::BucketReady(int chunk, int bucket) {
+void LoopEngine::BucketReady(int chunk, int bucket, int micro_batch) {
   order_->BucketComplete(bucket);
-  dispatcher().listener()->BucketReady(chunk, bucket);
+  dispatcher().listener()->BucketReady(chunk, bucket, micro_batch);
 }
 
 void LoopEngine::BucketReleased(int chunk, int bucket) {

@@ -224,7 +224,7 @@ class LoopEngine : private GradientLedger::Listener {
   bool under_way() const { return dispatcher().present().under_way; }
 
   // GradientLedger::Listener:
-  void BucketReady(int chunk, int bucket) override;
+  void BucketReady(int chunk, int bucket, int micro_batch) override;
   void BucketReleased(int chunk, int bucket) override;
 
   absl::Status CheckBackward(const LoopBackward& backward, bool synced) const {

@@ -156,8 +156,8 @@ class PipelineEngine : private Chunk::Listener {
   const Dispatcher& dispatcher() const { return dispatcher_->get(); }
 
   // Chunk::Listener:
-  void BucketReady(int chunk, int bucket) override {
-    dispatcher().listener()->BucketReady(chunk, bucket);
+  void BucketReady(int chunk, int bucket, int micro_batch) override {
+    dispatcher().listener()->BucketReady(chunk, bucket, micro_batch);
   }
   void BucketReleased(int chunk, int bucket) override {
     dispatcher().listener()->BucketReleased(chunk, bucket);

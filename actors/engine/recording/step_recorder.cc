@@ -38,6 +38,8 @@ bool RecordsSteps(const EngineParts& parts, const Dispatcher& dispatcher) {
                        setup.plan->reduction_order == pipeline::kAnyReduction;
   const bool has_peers = setup.groups->Of(pipeline::GroupId::kDpPp).size() > 1;
   if (has_peers && !(by_nccl && wanted == "on")) return false;
+  // Blocks of gradients change places from step to step.
+  if (setup.plan->SlicesGradients()) return false;
   return dispatcher.recordable() && parts.device.axes().empty() &&
          !parts.overlaps_steps;
 }

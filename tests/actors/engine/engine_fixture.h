@@ -58,7 +58,7 @@ ParameterValues ValuesOf(const nn::ParameterArena& arena);
 // Records the signals of buckets as text: "ready 0 released 0".
 class BucketLog : public Chunk::Listener {
  public:
-  void BucketReady(int, int bucket) override { Append("ready", bucket); }
+  void BucketReady(int, int bucket, int) override { Append("ready", bucket); }
   void BucketReleased(int, int bucket) override { Append("released", bucket); }
   const std::string& text() const { return text_; }
 

@@ -58,6 +58,22 @@ TEST(QueuedJobTest, OwnersOfStatesHaveTheBitsOfTheCpu) {
   spec.plan.zero_stage = 1;
   ASSERT_TRUE(OnTheCpu(spec) == whole);
   ExpectTheBitsOfTheCpu(spec, /*seeds=*/50);
+  spec.plan.zero_stage = 2;
+  spec.plan.zero_accumulates_whole = true;
+  ASSERT_TRUE(OnTheCpu(spec) == whole);
+  ExpectTheBitsOfTheCpu(spec, /*seeds=*/10);
+}
+
+// Gradients are kept as slices, added up for each micro-batch, and the next
+// bucket writes the memory of one whose slice is kept.
+TEST(QueuedJobTest, OwnersOfGradientsHaveTheBitsOfTheCpu) {
+  for (const int pp : {1, 2}) {
+    JobSpec spec = LeNetJob(/*dp=*/2, pp);
+    spec.plan.zero_stage = 2;
+    ExpectTheBitsOfTheCpu(spec, /*seeds=*/50);
+    spec.plan.reduction_dtype = nn::DType::kBF16;
+    ExpectTheBitsOfTheCpu(spec, /*seeds=*/10);
+  }
 }
 
 // A skip connection that a rank passes on is copied to its device and back.

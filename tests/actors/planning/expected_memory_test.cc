@@ -6,8 +6,10 @@
 #include "data/in_memory_dataset.h"
 #include "gtest/gtest.h"
 #include "nn/models/gpt2.h"
+#include "nn/modules/flatten.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/recompute.h"
+#include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/adam.h"
@@ -119,6 +121,38 @@ TEST(ExpectedMemory, OfAPieceOfTheVocabulary) {
   };
   // For each of 32 samples, the gathered logits.
   EXPECT_EQ(Of(spec).activations - split.activations, 32 * 7 * 4);
+}
+
+// Parameters, gradients and states are all but a few kilobytes of what four
+// ranks take each, in two micro-batches.
+TEST(ExpectedMemory, OfWhatReplicasShareIsThatOfARun) {
+  double before = 0;
+  for (const int stage : {0, 1, 2}) {
+    JobSpec spec = TinyCnnJob(/*dp=*/4, /*steps=*/2);
+    spec.model = [] {
+      auto model = std::make_unique<nn::Sequential>();
+      model->Append<nn::Flatten>();
+      model->Append<nn::Linear>(28 * 28, 256);
+      for (int i = 0; i < 8; ++i) {
+        model->Append<nn::ReLU>();
+        model->Append<nn::Linear>(256, 256);
+      }
+      model->Append<nn::Linear>(256, 10);
+      return model;
+    };
+    spec.optimizer = Layers().optimizer;
+    spec.plan.global_batch_size = 8;
+    spec.plan.micro_batch_size = 1;
+    spec.plan.buckets.bucket_bytes = 200'000;  // a layer
+    spec.plan.inline_bytes = 0;
+    spec.plan.zero_stage = stage;
+    const Reports reports = ReportsOf(spec);
+    const double peak = static_cast<double>(reports.steps.back().peak_bytes);
+    const double expected = reports.info.memory.total();
+    EXPECT_NEAR(peak, expected, 0.05 * expected) << "stage " << stage;
+    if (stage > 0) EXPECT_LT(peak, 0.8 * before);
+    before = peak;
+  }
 }
 
 // The estimate is an upper bound, and a close one if activations dominate.

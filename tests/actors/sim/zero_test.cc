@@ -1,6 +1,7 @@
-// Tests ZeRO stage 1: each replica has the optimizer's states for one slice of
-// each bucket, updates it and gathers those of the others. The parameters have
-// the bits of replicas that each have all states.
+// Tests ZeRO stages 1 and 2: each replica has the optimizer's states for one
+// slice of each bucket, updates it and gathers those of the others; under stage
+// 2 it keeps reduced gradients for that slice alone. The parameters have the
+// bits of replicas that each have everything.
 
 #include <errno.h>
 
@@ -15,6 +16,8 @@
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
+#include "pipeline/plan_choices.h"
+#include "pipeline/schedules/schedules.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
@@ -44,16 +47,35 @@ JobSpec SpecOf(int dp, int pp, int stage, std::int64_t steps = 3) {
   return spec;
 }
 
+constexpr int kStages[] = {1, 2};
+
+// Gives each replica one micro-batch a step: only then stage 2 has the bits of
+// others without `zero_accumulates_whole`.
+void SetOneMicroBatch(JobSpec& spec) { spec.plan.micro_batch_size = 0; }
+
+// Runs the job under stage 0 and under all others.
 void ExpectTheBitsOfWholeStates(JobSpec spec, std::uint64_t seeds) {
   spec.plan.zero_stage = 0;
   const SimulatedRun want = Simulate(spec, std::uint64_t{0});
   ASSERT_EQ(want.check, absl::OkStatus());
-  spec.plan.zero_stage = 1;
-  for (const std::uint64_t seed : Seeds(seeds)) {
-    const SimulatedRun run = Simulate(spec, seed);
-    ASSERT_EQ(run.check, absl::OkStatus()) << "seed " << seed;
-    ASSERT_EQ(Difference(run, want), "") << "seed " << seed;
+  for (const int stage : kStages) {
+    SCOPED_TRACE(absl::StrCat("stage ", stage));
+    spec.plan.zero_stage = stage;
+    for (const std::uint64_t seed : Seeds(seeds)) {
+      const SimulatedRun run = Simulate(spec, seed);
+      ASSERT_EQ(run.check, absl::OkStatus()) << "seed " << seed;
+      ASSERT_EQ(Difference(run, want), "") << "seed " << seed;
+    }
   }
+}
+
+// The same with one micro-batch, and with several whose gradients are kept.
+void ExpectTheBitsOfDdp(JobSpec spec, std::uint64_t seeds) {
+  spec.plan.zero_accumulates_whole = true;
+  ExpectTheBitsOfWholeStates(spec, seeds);
+  spec.plan.zero_accumulates_whole = false;
+  SetOneMicroBatch(spec);
+  ExpectTheBitsOfWholeStates(spec, seeds);
 }
 
 TEST(ZeroTest, HasTheBitsOfWholeStates) {
@@ -62,11 +84,11 @@ TEST(ZeroTest, HasTheBitsOfWholeStates) {
       SCOPED_TRACE(absl::StrCat("dp ", dp, ", pp ", pp));
       JobSpec spec = SpecOf(dp, pp, 1);
       if (dp == 8) spec.plan.micro_batch_size = 1;
-      ExpectTheBitsOfWholeStates(spec, 20);
+      ExpectTheBitsOfDdp(spec, 10);
       nn::OptimizerOptions common;
       common.ema_decay = 0.9;
       spec.optimizer = AdamWith(common);
-      ExpectTheBitsOfWholeStates(spec, 20);
+      ExpectTheBitsOfDdp(spec, 10);
     }
   }
 }
@@ -74,13 +96,60 @@ TEST(ZeroTest, HasTheBitsOfWholeStates) {
 TEST(ZeroTest, HasTheBitsOfWholeStatesWhereReductionsAreInline) {
   JobSpec spec = SpecOf(4, 1, 1);
   spec.plan.inline_bytes = 1 << 30;
-  ExpectTheBitsOfWholeStates(spec, 50);
+  ExpectTheBitsOfDdp(spec, 50);
 }
 
 TEST(ZeroTest, HasTheBitsOfWholeStatesIfGradientsAreReducedInAnotherDType) {
   JobSpec spec = SpecOf(3, 1, 1);
   spec.plan.reduction_dtype = nn::DType::kBF16;
-  ExpectTheBitsOfWholeStates(spec, 50);
+  ExpectTheBitsOfDdp(spec, 50);
+}
+
+// Each micro-batch is reduced into the slices. All sums are exact here, so that
+// their order does not show.
+TEST(ZeroTest, AddsUpTheSlicesOfMicroBatches) {
+  for (const char* schedule : {"", "1f1b", "zb_h1", "zb_h2"}) {
+    for (const int dp : {2, 3, 4}) {
+      SCOPED_TRACE(absl::StrCat("dp ", dp, ", schedule ", schedule));
+      JobSpec spec = SmallJob({dp, Numbers::kExact});
+      spec.plan.micro_batch_size = 2;
+      if (*schedule != '\0') {
+        spec.plan.mesh = pipeline::Mesh(dp, /*pp=*/2);
+        spec.plan.cuts = {2};
+        ASSERT_EQ(pipeline::SetSchedule(schedule, spec.plan), absl::OkStatus());
+      }
+      ExpectTheBitsOfWholeStates(spec, 40);
+    }
+  }
+}
+
+TEST(ZeroTest, AddsUpTheSlicesWhereReductionsAreInline) {
+  JobSpec spec = SmallJob({/*ranks=*/4, Numbers::kExact});
+  spec.plan.inline_bytes = 1 << 30;
+  ExpectTheBitsOfWholeStates(spec, 40);
+}
+
+// Several orders of messages give one set of bits where sums are rounded, too,
+// and losses that differ from whole gradients' by rounding alone.
+TEST(ZeroTest, AddsUpTheSlicesInOneOrder) {
+  for (const bool rounds : {false, true}) {
+    JobSpec spec = SpecOf(4, 1, 0);
+    if (rounds) spec.plan.reduction_dtype = nn::DType::kBF16;
+    const SimulatedRun whole = Simulate(spec, std::uint64_t{0});
+    spec.plan.zero_stage = 2;
+    const SimulatedRun want = Simulate(spec, std::uint64_t{0});
+    ASSERT_EQ(want.check, absl::OkStatus());
+    for (const std::uint64_t seed : Seeds(50)) {
+      const SimulatedRun run = Simulate(spec, seed);
+      ASSERT_EQ(run.check, absl::OkStatus()) << "seed " << seed;
+      ASSERT_EQ(Difference(run, want), "") << "seed " << seed;
+    }
+    const std::vector<double> losses = whole.reports.losses();
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      EXPECT_NEAR(want.reports.losses()[i], losses[i],
+                  (rounds ? 0.02 : 1e-6) * losses[i]);
+    }
+  }
 }
 
 // Clipping adds up the squares of all slices in another order, in f64, and
@@ -88,14 +157,15 @@ TEST(ZeroTest, HasTheBitsOfWholeStatesIfGradientsAreReducedInAnotherDType) {
 TEST(ZeroTest, ClipsBySlices) {
   for (const int pp : {1, 2}) {
     JobSpec spec = SpecOf(4, pp, 0);
+    SetOneMicroBatch(spec);
     nn::OptimizerOptions common;
     common.clip_grad_norm = 0.01;
     common.skip_nonfinite = true;
     spec.optimizer = AdamWith(common);
     const SimulatedRun want = Simulate(spec, std::uint64_t{0});
     ASSERT_EQ(want.check, absl::OkStatus());
-    spec.plan.zero_stage = 1;
-    for (const std::uint64_t seed : Seeds(50)) {
+    for (const std::uint64_t seed : Seeds(100)) {
+      spec.plan.zero_stage = kStages[seed % 2];
       const SimulatedRun run = Simulate(spec, seed);
       ASSERT_EQ(run.check, absl::OkStatus()) << "seed " << seed;
       const std::vector<double> losses = run.reports.losses();
@@ -117,6 +187,7 @@ std::vector<double> LossesFrom(const std::string& dir, int dp, int stage,
                                const MakeOptimizerFn& optimizer) {
   JobSpec spec = SpecOf(dp, 1, stage, /*steps=*/6);
   spec.optimizer = optimizer;
+  SetOneMicroBatch(spec);
   spec.checkpoint.from = dir;
   const SimulatedRun run = Simulate(spec, std::uint64_t{1});
   EXPECT_EQ(run.check, absl::OkStatus());
@@ -130,10 +201,11 @@ TEST(ZeroTest, CheckpointsAreThoseOfWholeStates) {
   common.ema_decay = 0.9;
   const MakeOptimizerFn optimizer = AdamWith(common);
   std::vector<std::string> dirs;
-  for (const int stage : {0, 1}) {
+  for (const int stage : {0, 1, 2}) {
     dirs.push_back(FreshFolder(absl::StrCat("zero_stage_", stage)));
     JobSpec spec = SpecOf(2, 1, stage);
     spec.optimizer = optimizer;
+    SetOneMicroBatch(spec);
     spec.checkpoint.dir = dirs.back();
     spec.checkpoint.every = 3;
     spec.checkpoint.compare_replicas = true;
@@ -143,11 +215,14 @@ TEST(ZeroTest, CheckpointsAreThoseOfWholeStates) {
     dirs.back() = run.reports.checkpoints[0];
   }
   for (const char* file : {"/model.safetensors", "/optimizer.safetensors"}) {
-    EXPECT_EQ(FileBytes(dirs[1] + file), FileBytes(dirs[0] + file)) << file;
+    for (const int stage : kStages) {
+      EXPECT_EQ(FileBytes(dirs[stage] + file), FileBytes(dirs[0] + file))
+          << file << ", stage " << stage;
+    }
   }
   for (const int dp : {2, 4}) {
-    for (const int stage : {0, 1}) {
-      EXPECT_EQ(LossesFrom(dirs[1], dp, stage, optimizer),
+    for (const int stage : {0, 1, 2}) {
+      EXPECT_EQ(LossesFrom(dirs[stage], dp, stage, optimizer),
                 LossesFrom(dirs[0], dp, 0, optimizer))
           << "dp " << dp << ", stage " << stage;
     }
@@ -156,18 +231,22 @@ TEST(ZeroTest, CheckpointsAreThoseOfWholeStates) {
 
 // The job is stopped at any message, among them those that gather states for a
 // checkpoint.
-TEST(ZeroTest, AResumedRunEndsWithTheBitsOfOneThatWasNotStopped) {
-  JobSpec spec = SpecOf(2, 2, 1, /*steps=*/4);
+class ZeroStagesTest : public testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Stages, ZeroStagesTest, testing::ValuesIn(kStages));
+
+TEST_P(ZeroStagesTest, AResumedRunEndsWithTheBitsOfOneThatWasNotStopped) {
+  JobSpec spec = SpecOf(2, 2, GetParam(), /*steps=*/4);
   spec.optimizer = AdamWith({});
   spec.checkpoint.every = 1;
-  spec.checkpoint.dir = FreshFolder("zero_straight");
+  spec.checkpoint.dir = FreshFolder(absl::StrCat("zero_straight_", GetParam()));
   const SimulatedRun straight = Simulate(spec, std::uint64_t{0});
   ASSERT_EQ(straight.check, absl::OkStatus());
   const std::string last = straight.reports.checkpoints.back();
   int interrupted = 0;
   for (const std::uint64_t seed : Seeds(60)) {
-    const ResumedRun run =
-        StopAndResume(spec, absl::StrCat("zero_stopped_", seed), seed);
+    const ResumedRun run = StopAndResume(
+        spec, absl::StrCat("zero_stopped_", GetParam(), "_", seed), seed);
     ASSERT_EQ(run.status(), absl::OkStatus()) << ReplayCommand(seed);
     interrupted += run.first.result->stopped;
     for (int stage = 0; stage < 2; ++stage) {
@@ -184,17 +263,19 @@ TEST(ZeroTest, AResumedRunEndsWithTheBitsOfOneThatWasNotStopped) {
 
 // A disk fails, or all processes die, at any moment: each folder with a
 // checkpoint's name has the whole states of its step.
-TEST(ZeroTest, LosesNothingOnADiskThatFailsAtAnyMoment) {
+TEST_P(ZeroStagesTest, LosesNothingOnADiskThatFailsAtAnyMoment) {
   JobSpec spec = SpecOf(2, 1, 0);
+  SetOneMicroBatch(spec);
   spec.optimizer = AdamWith({});
   spec.checkpoint.every = 1;
   base::FaultyFileSystem counting;
   spec.checkpoint.files = &counting;
-  const std::string whole = FreshFolder("zero_whole");
+  const std::string whole =
+      FreshFolder(absl::StrCat("zero_whole_", GetParam()));
   spec.checkpoint.dir = whole;
   spec.checkpoint.keep = 0;
   ASSERT_EQ(Simulate(spec, std::uint64_t{0}).check, absl::OkStatus());
-  spec.plan.zero_stage = 1;
+  spec.plan.zero_stage = GetParam();
   base::PosixFileSystem plain;
   int failures = 0, checkpoints = 0;
   for (const std::uint64_t seed : Seeds(100)) {
@@ -202,7 +283,7 @@ TEST(ZeroTest, LosesNothingOnADiskThatFailsAtAnyMoment) {
     base::FaultyFileSystem files;
     seed % 2 == 0 ? files.CrashAt(change) : files.FailAt(change, ENOSPC);
     spec.checkpoint.files = &files;
-    spec.checkpoint.dir = FreshFolder("zero_fails");
+    spec.checkpoint.dir = FreshFolder(absl::StrCat("zero_fails_", GetParam()));
     failures += !Simulate(spec, seed).result.ok();
     const auto paths = ListCheckpoints(plain, spec.checkpoint.dir);
     ASSERT_EQ(paths.status(), absl::OkStatus());
@@ -224,18 +305,21 @@ TEST(ZeroTest, LosesNothingOnADiskThatFailsAtAnyMoment) {
   EXPECT_GT(checkpoints, 0);
 }
 
-TEST(ZeroTest, RefusesNormsOfParameters) {
-  JobSpec spec = SpecOf(2, 1, 1);
+TEST_P(ZeroStagesTest, RefusesNormsOfParameters) {
+  JobSpec spec = SpecOf(2, 1, GetParam());
   spec.optimizer = [] { return std::make_unique<nn::Lamb>(nn::LambOptions()); };
   const SimulatedRun run = Simulate(spec, std::uint64_t{0});
-  EXPECT_NE(run.result.status().message().find("zero_stage = 1"),
+  EXPECT_NE(run.result.status().message().find(
+                absl::StrCat("zero_stage = ", GetParam())),
             std::string::npos)
       << run.result.status();
 }
 
 TEST(ZeroTest, RefusesHigherStagesByName) {
-  const SimulatedRun run = Simulate(SpecOf(2, 1, 3), std::uint64_t{0});
-  EXPECT_NE(run.result.status().message().find("zero_stage = 3"),
+  const SimulatedRun run =
+      Simulate(SpecOf(2, 1, pipeline::kZeroStageMax + 1), std::uint64_t{0});
+  EXPECT_NE(run.result.status().message().find(
+                absl::StrCat("zero_stage = ", pipeline::kZeroStageMax + 1)),
             std::string::npos)
       << run.result.status();
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -213,6 +214,69 @@ TEST(OwnedSlicesTest, FindingsAddUp) {
   }
   EXPECT_EQ(count, 2);
   EXPECT_EQ(squares, 16 * 4) << "the second quarter is finite";
+}
+
+// Two buckets take turns in one block. A micro-batch may be complete before the
+// slice of the one before is kept.
+TEST(OwnedSlicesTest, GradientsAreKeptAsSlices) {
+  const std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
+  Parameter parameters[2];
+  for (Parameter& parameter : parameters) {
+    parameter.name = "w";
+    parameter.shape = {64};
+  }
+  ParameterArena::Options options;
+  options.pad_elems = 64;
+  options.owner = 1;
+  options.owners = 4;
+  options.slice_grads = true;
+  options.kernels = kernels.get();
+  const auto arena = *ParameterArena::Create(
+      {{&parameters[0]}, {&parameters[1]}}, options, kernels->allocator());
+  EXPECT_EQ(arena->lasting_grad_bytes(), 2 * 16 * 4u);
+  const auto write = [&](int bucket, double first) {
+    Parameter& parameter = parameters[bucket];
+    EXPECT_FALSE(parameter.grad_written);
+    ASSERT_TRUE(arena->HoldGrads(bucket).ok());
+    std::vector<double> values;
+    for (int i = 0; i < 64; ++i) values.push_back(first + i);
+    SetValues(values, *kernels, parameter.grad);
+    parameter.grad_written = true;
+    arena->DetachGrads(bucket);
+    EXPECT_FALSE(parameter.grad.defined());
+  };
+  const auto kept = [&](int bucket) {
+    const std::vector<double> values = ValuesOf(arena->OwnedGrads(bucket));
+    EXPECT_EQ(values.size(), 16u);
+    return std::pair(values.front(), values.back());
+  };
+  write(0, 0);
+  const void* const block = arena->DetachedGrads(0).raw();
+  write(0, 1000);
+  EXPECT_EQ(ValuesOf(arena->DetachedGrads(0))[63], 63);
+  ASSERT_TRUE(arena->KeepSlice(0, /*adds=*/false, Queue::kCompute).ok());
+  EXPECT_EQ(kept(0), std::pair(16., 31.));
+  ASSERT_TRUE(arena->KeepSlice(0, /*adds=*/true, Queue::kCompute).ok());
+  EXPECT_EQ(kept(0), std::pair(1032., 1062.));
+  EXPECT_FALSE(arena->DetachedGrads(0).defined());
+  for (int i = 0; i < 3; ++i) {
+    write(1, 5);
+    ASSERT_TRUE(arena->KeepSlice(1, i > 0, Queue::kCompute).ok());
+  }
+  EXPECT_EQ(kept(1), std::pair(3 * 21., 3 * 36.));
+  EXPECT_EQ(kept(0), std::pair(1032., 1062.));
+  // The next step frees what an aborted one has left.
+  write(0, 0);
+  arena->BeginStep();
+  EXPECT_FALSE(arena->DetachedGrads(0).defined());
+  write(0, 0);
+  write(0, 0);
+  bool reused = false;
+  for (int i = 0; i < 2; ++i) {
+    reused |= arena->DetachedGrads(0).raw() == block;
+    ASSERT_TRUE(arena->KeepSlice(0, false, Queue::kCompute).ok());
+  }
+  EXPECT_TRUE(reused);
 }
 
 TEST(OwnedSlicesTest, NormsOfParametersNeedAllOfThem) {

@@ -102,6 +102,25 @@ class SameBitsTest(TrainingTest):
         self.assert_same_bits(self.train(launch(3), owners),
                               self.one_process("--ranks=3"))
 
+    # The same of gradients, which differ from whole ones by rounding where each
+    # of several micro-batches is reduced.
+    def test_owners_of_gradients_in_one_and_two_processes(self):
+        owners = options(zero__stage=2)
+        self.assert_same_bits(self.one_process("--ranks=2", *owners),
+                              self.two_ranks())
+        micro = options(train__micro_batch_size=4)
+        for accumulate in "sharded", "local":
+            several = [*owners, *micro,
+                       *options(zero__accumulate=accumulate)]
+            want = self.one_process(
+                "--ranks=2", *(several if accumulate == "sharded" else micro))
+            for transport in "shm", "tcp":
+                with self.subTest(accumulate + " " + transport):
+                    self.assert_same_bits(
+                        self.train(launch(2), [
+                            *several, *options(comm__transport=transport)]),
+                        want)
+
     # Tensor parallelism: each rank has pieces of a ViT's blocks.
     def test_pieces_of_layers_in_one_and_two_processes(self):
         pieces = options(model__kind="vit_tiny", model__depth=2,

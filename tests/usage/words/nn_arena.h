@@ -7,15 +7,28 @@
 #include <memory>
 #include <vector>
 
+#include "nn/arena/bucket_gradients.h"
+#include "nn/arena/owned_slices.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/arena/released_values.h"
 #include "nn/autograd/parameter.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::usage {
 
 extern const std::uint64_t seed;
+extern const Queue queue;
+
+namespace bucket_gradients_h {
+extern const BucketGradients::Options options;
+extern const std::vector<ArenaRange> ranges;
+extern const OwnedSlices owned;
+void Fill(const Tensor& grads);
+void ReduceScatter(const Tensor& grads);
+void Update(const Tensor& grads);
+}  // namespace bucket_gradients_h
 
 namespace first_fill_h {
 extern const std::vector<const Parameter*> parameters;

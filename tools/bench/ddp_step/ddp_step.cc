@@ -6,12 +6,14 @@
 //   ... --case=toy_mlp,mlp_25m --ranks=2      some cases, one number of ranks
 //   ... --seconds=2 --rounds=9                longer, and more often
 //   ... --json                                one JSON object a row
+//   ... --zero=1                              beside a stage of ZeRO
 //
 // Rows: steps per second of a case, by ranks; first_step, the time from the
 // start of a process to the end of its first step; peak_memory, the peak
 // resident memory (the peer's is the sum over its processes, as its ranks share
 // less); scaling_25m, the time of a 2-rank step of mlp_25m over that of a
-// 1-rank step.
+// 1-rank step. With --zero, the rows of 2 ranks also come with that stage of
+// ZeRO, and the time of such a step over that of a plain one.
 //
 // Ours runs the whole engine: actors, loader, samples gathered from memory. The
 // peer's batch is one fixed tensor, which favours the peer.
@@ -53,6 +55,10 @@ ABSL_FLAG(std::int64_t, inline_bytes, -1,
           "measured, as a job does");
 ABSL_FLAG(bool, fuse_updates, true,
           "reduce and update in one pass if the compute strand reduces");
+ABSL_FLAG(
+    int, zero, 0,
+    "stage of ZeRO under which steps of several ranks are timed, too, and "
+    "compared with plain ones; 0: none");
 ABSL_FLAG(std::string, once, "",
           "first_step or peak_memory: measures that of --case in this process; "
           "the benchmark starts itself with it");
@@ -158,6 +164,8 @@ class Bench {
     for (int turn = 0; turn < turns; ++turn) {
       for (int ranks : Ranks()) {
         TROUPE_RETURN_IF_ERROR(RateRound(name, ranks, seconds));
+        if (absl::GetFlag(FLAGS_zero) == 0 || ranks == 1) continue;
+        TROUPE_RETURN_IF_ERROR(ZeroRound(name, ranks, seconds));
       }
     }
     return absl::OkStatus();
@@ -176,6 +184,20 @@ class Bench {
     TROUPE_ASSIGN_OR_RETURN(const double theirs,
                             torch_.StepsPerSecond(step, seconds));
     figure.peer.push_back(theirs);
+    return absl::OkStatus();
+  }
+
+  // Times steps under a stage of ZeRO, after RateRound().
+  absl::Status ZeroRound(const std::string& name, int ranks, double seconds) {
+    TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeJob(name, ranks));
+    spec.plan.zero_stage = absl::GetFlag(FLAGS_zero);
+    TROUPE_ASSIGN_OR_RETURN(const double rate,
+                            actors::StepsPerSecond(spec, seconds));
+    const std::string row = absl::StrCat(name, " zero ", spec.plan.zero_stage);
+    table_.At(row, ranks, kRate, Better::kHigher).ours.push_back(rate);
+    const double plain = table_.Find(name, ranks, kRate)->ours.back();
+    table_.At(row, ranks, "x plain", Better::kLower)
+        .ours.push_back(plain / rate);
     return absl::OkStatus();
   }
 

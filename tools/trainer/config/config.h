@@ -65,6 +65,10 @@ struct TraceConfig {
 inline constexpr char kAutoSchedule[] = "auto";
 inline constexpr char kSearchSchedule[] = "search";
 
+// Values of PipelineConfig::zero_accumulate.
+inline constexpr char kZeroSharded[] = "sharded";
+inline constexpr char kZeroLocal[] = "local";
+
 // The pipeline of a replica (pipeline_options.h).
 struct PipelineConfig {
   bool auto_mesh = false;  // the job chooses its mesh (JobSpec::open_mesh)
@@ -74,6 +78,7 @@ struct PipelineConfig {
   std::string grid;           // contents of the file
   std::string balance = "flops";
   bool strict_order = false;
+  std::string zero_accumulate = kZeroSharded;
   std::int64_t activation_limit = 0;  // bytes; 0: none
   std::int64_t memory_limit = 0;      // bytes; 0: none
 };

@@ -332,8 +332,19 @@ constexpr ConfigKey kZeroKeys[] = {
      KeyRule{0, pipeline::kZeroStageMax},
      "What data-parallel ranks share instead of each having a copy (ZeRO). 0: "
      "nothing. 1: the optimizer's states, of which each rank has and updates "
-     "one part of mesh.dp. The results are the same; lamb and lars need 0.",
+     "one part of mesh.dp. 2: also gradients, once they are reduced. The "
+     "results "
+     "are the same, but for zero.accumulate; lamb and lars need 0.",
      "1"},
+    {"zero.accumulate", Field<&C::pipeline, &PipelineConfig::zero_accumulate>(),
+     OneOf([] {
+       return Names{kZeroSharded, kZeroLocal};
+     }),
+     "What zero.stage = 2 does in steps of several micro-batches. \"sharded\": "
+     "reduces the gradients of each, and adds up the parts that ranks keep; "
+     "sums are rounded in another order, and as many times the bytes travel. "
+     "\"local\": keeps whole gradients until the last one, as stage 1.",
+     "\"local\""},
 };
 
 // Lists how tensors may travel, from the rows of the transports.

@@ -44,6 +44,8 @@ class Builder {
     if (config_.pipeline.strict_order) {
       options_.dispatch = pipeline::Dispatch::kStrict;
     }
+    options_.zero_accumulates_whole =
+        config_.pipeline.zero_accumulate == kZeroLocal;
     const bool by_file = !config_.pipeline.schedule_file.empty();
     const std::string name = ScheduleName(config_);
     if (name.empty() && !by_file) return CheckAlone();

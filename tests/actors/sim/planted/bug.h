@@ -25,9 +25,10 @@ enum class Bug {
   // actions/reductions.cc.
   kFirstRoundIsTheLast,
   kSumIsNotTaken,
-  // Owners of slices of the optimizer's states: actions/reductions.cc.
+  // Owners of slices of states and gradients: actions/reductions.cc.
   kSlicesAreNotGathered,
   kFindingsOfOneSlice,
+  kLastMicroBatchAlone,
   // Pieces along tp: actors/chunks/chunk.cc, actions/reductions.cc.
   kCopiesCountForEachPiece,
   kFindingsOfOnePiece,

@@ -93,7 +93,15 @@ JobSpec Owners() {
   return spec;
 }
 
-// Returns the same job with a limit on the norm of the gradients.
+// Returns the same job, whose replicas also have slices of the gradients, and
+// add up those of each micro-batch.
+JobSpec OwnersOfGradients() {
+  JobSpec spec = Owners();
+  spec.plan.zero_stage = 2;
+  return spec;
+}
+
+// Returns a job of owners with a limit on the norm of the gradients.
 JobSpec OwnersThatClip() {
   nn::SgdOptions sgd;
   sgd.lr = 0.05;
@@ -202,6 +210,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(SumIsNotTaken, Gathered, "differ after step 1"),
     TROUPE_CASE(SlicesAreNotGathered, Owners, "differ after"),
     TROUPE_CASE(FindingsOfOneSlice, OwnersThatClip, "differ after"),
+    TROUPE_CASE(LastMicroBatchAlone, OwnersOfGradients, "differ after step 1"),
     TROUPE_CASE(CopiesCountForEachPiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(FindingsOfOnePiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(LossOfAllCopies, PiecesThatClip, "differ after"),
