@@ -152,16 +152,22 @@ void AppendReductions(absl::Span<const int> buckets,
   const int first_round = options.each_micro_batch ? micro_batches - 1 : 0;
   const int end_round = first_round + options.rounds;
   const int last = static_cast<int>(buckets.size()) - 1;
-  for (int chunk = last; chunk >= 0; --chunk) {
-    for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
-      Append(table, ActionKind::kReduceTied, k, chunk);
+  const auto append_tied = [&] {
+    for (int chunk = last; chunk >= 0; --chunk) {
+      for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
+        Append(table, ActionKind::kReduceTied, k, chunk);
+      }
     }
-  }
+  };
+  // If each micro-batch is reduced, collectives start in table order, and a
+  // bucket that stages share may be the last to be complete.
+  if (!options.each_micro_batch) append_tied();
   for (int chunk = last; chunk >= 0; --chunk) {
     for (int k = 0; k < first_tied(chunk); ++k) {
       AppendBucket(options, k, chunk, first_round, end_round, table);
     }
   }
+  if (options.each_micro_batch) append_tied();
   for (int chunk = last; chunk >= 0; --chunk) {
     for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
       AppendBucket(options, k, chunk, 0, options.rounds, table);

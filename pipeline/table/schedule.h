@@ -203,7 +203,7 @@ struct ReductionOptions {
 // each chunk. The TRk of tied buckets come before all ARk; the ARk of tied
 // buckets, which wait for another stage, come after all others. If each
 // micro-batch is reduced, the rounds of all but the last one stand behind its
-// backward.
+// backward, and the TRk come after the rounds of the last one.
 StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options);
 // The same for tables of one chunk.

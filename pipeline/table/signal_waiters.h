@@ -33,6 +33,8 @@ class SignalWaiters {
   int num_slots() const {
     return actions_ + 3 * buckets_ + 3 + static_cast<int>(rounds_.size());
   }
+  // Returns whether a reduction has a round for each micro-batch.
+  bool each_micro_batch() const { return !rounds_.empty(); }
   // Returns -1 for a signal of a round after the first that no action needs.
   int SlotOf(Signal signal) const;
   // Returns the actions that need the signal of a slot, in table order.

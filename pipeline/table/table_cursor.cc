@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "pipeline/group_id.h"
 #include "pipeline/table/action_rules.h"
 
 namespace troupe::pipeline {
@@ -29,17 +28,24 @@ void TableCursor::FindRoles() {
                       role == ActionRole::kUpdate});
     updates_ += roles_.back().update;
     if (role != ActionRole::kCollective) continue;
-    const auto found = std::find(groups.begin(), groups.end(), GroupOf(action));
+    const GroupId order = OrderOf(action);
+    const auto found = std::find(groups.begin(), groups.end(), order);
     const int group = static_cast<int>(found - groups.begin());
     roles_[i].group = group;
     if (found == groups.end()) {
-      groups.push_back(GroupOf(action));
+      groups.push_back(order);
       first_heads_.push_back(i);
       last.push_back(i);
     } else {
       roles_[std::exchange(last[group], i)].following = i;
     }
   }
+}
+
+GroupId TableCursor::OrderOf(const Action& collective) const {
+  const GroupId group = GroupOf(collective);
+  const bool joint = waiters_.each_micro_batch() && group != GroupId::kTpDpPp;
+  return joint ? GroupId::kDp : group;
 }
 
 void TableCursor::LayOutState() {

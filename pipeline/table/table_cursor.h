@@ -18,7 +18,11 @@
 // may run, the first in the table is chosen. The collectives (LR, NR, TR, AR,
 // RU) of one group start strictly in table order, whichever is ready first: the
 // ranks of a group pair them by order. Collectives of different groups do not
-// wait for each other.
+// wait for each other, unless each micro-batch is reduced: a round then waits
+// for the end of the one before, so that only time would say whether LR or TR
+// overtakes it, and not the same on all ranks. LR, TR, AR and AG then start in
+// table order, too. NR, which stands behind the gathers and comes before them,
+// follows all reductions by its needs.
 //
 // Cost: a step is linear in the table and its needs, in any order of signals. A
 // signal decrements a count in each action that waits for it, and NextRunnable
@@ -35,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/group_id.h"
 #include "pipeline/table/ready_set.h"
 #include "pipeline/table/schedule.h"
 #include "pipeline/table/signal_waiters.h"
@@ -101,6 +106,8 @@ class TableCursor {
   static constexpr int kStarted = 1 << 30;
 
   void FindRoles();
+  // Returns the group in whose order a collective starts.
+  GroupId OrderOf(const Action& collective) const;
   void LayOutState();
   bool started(int action) const { return missing_[action] >= kStarted; }
   void Raise(int slot);

@@ -124,6 +124,47 @@ TEST(TableCursorTest, CollectivesOfOtherGroupsDoNotWait) {
   EXPECT_EQ(cursor.Next(true), "LR") << "the first of the table";
 }
 
+// A round ends sooner or later than the last forward: LR keeps its place on
+// each rank. NR stands behind the gather for which its result is needed.
+TEST(TableCursorTest, RoundsOfMicroBatchesKeepTheLossInItsPlace) {
+  ReductionOptions options;
+  options.update_needs_all_buckets = options.reduce_findings = true;
+  options.gather_values = options.each_micro_batch = true;
+  NamedCursor cursor(
+      AddReductions(*ParseTable("F0 B0 F1 B1 F2 B2"), 1, options).ToString(),
+      options);
+  const auto run_backward = [&](const char* name, int micro_batch) {
+    cursor.Run(name);
+    (*cursor).GiveGradients(0, 0, micro_batch, /*last=*/micro_batch == 2);
+  };
+  cursor.Run("F0");
+  run_backward("B0", 0);
+  cursor.Start("AR0");
+  cursor.Run("F1");
+  run_backward("B1", 1);
+  cursor.Run("F2");
+  EXPECT_EQ(cursor.Next(true), "-") << "LR follows AR0.1, which waits for AR0";
+  cursor.Finish("AR0");
+  EXPECT_EQ(cursor.Next(true), "AR0.1");
+  cursor.Start("AR0.1");
+  EXPECT_EQ(cursor.Next(true), "LR") << "started is enough";
+  run_backward("B2", 2);
+  cursor.Finish("AR0.1");
+  EXPECT_EQ(cursor.Next(true), "LR") << "AR0.2 comes after it";
+  cursor.Start("LR");
+  EXPECT_EQ(cursor.Next(true), "AR0.2");
+  cursor.Run("AR0.2");
+  cursor.Give(SignalKind::kBucketReduced, 0);
+  EXPECT_EQ(cursor.Next(true), "-") << "NR needs the loss";
+  cursor.Finish("LR");
+  cursor.Give(SignalKind::kLossReduced);
+  for (const char* name : {"NR", "UP0", "AG0"}) {
+    EXPECT_EQ(cursor.Next(true), name);
+    cursor.Run(name);
+  }
+  EXPECT_TRUE((*cursor).complete());
+}
+
 TEST(TableCursorTest, CollectivesNameTheirGroup) {
   const auto group_of = [](ActionKind kind) { return GroupOf({kind, 0, {}}); };
   EXPECT_EQ(group_of(ActionKind::kReduceLoss), GroupId::kDpPp);

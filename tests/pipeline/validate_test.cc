@@ -129,7 +129,7 @@ TEST(ValidateTest, Rounds) {
   StepTable table = ParsedTable("F0 LR B0 AR0 UP0");
   table.actions[3].round = kRoundsMax;
   EXPECT_EQ(Wrong(table),
-            "schedule: AR0.64 has a round that must be from 0 to 63");
+            "schedule: AR0.1024 has a round that must be from 0 to 1023");
   table = ParsedTable("F0 LR B0 AR0 UP0");
   table.actions[4].round = 1;
   EXPECT_EQ(

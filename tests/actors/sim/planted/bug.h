@@ -42,6 +42,7 @@ enum class Bug {
   kTailTakesTheNextScalars,
   // The cursor: pipeline/table/table_cursor.cc.
   kReductionsCountedOverSteps,
+  kLossOvertakesRounds,
   kOneNeedIsEnough,
   // The reducer and the communication strand: actors/engine/reducer.cc,
   // actors/strands/comm_strand.cc.

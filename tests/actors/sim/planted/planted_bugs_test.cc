@@ -101,6 +101,14 @@ JobSpec OwnersOfGradients() {
   return spec;
 }
 
+// Returns the same job with more micro-batches, the last of which may have its
+// forward before or after the end of an earlier one's reduction.
+JobSpec OwnersOfManyGradients() {
+  JobSpec spec = OwnersOfGradients();
+  spec.plan.micro_batch_size = 2;
+  return spec;
+}
+
 // Returns a job of owners with a limit on the norm of the gradients.
 JobSpec OwnersThatClip() {
   nn::SgdOptions sgd;
@@ -211,6 +219,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(SlicesAreNotGathered, Owners, "differ after"),
     TROUPE_CASE(FindingsOfOneSlice, OwnersThatClip, "differ after"),
     TROUPE_CASE(LastMicroBatchAlone, OwnersOfGradients, "differ after step 1"),
+    TROUPE_CASE(LossOvertakesRounds, OwnersOfManyGradients, " launched ["),
     TROUPE_CASE(CopiesCountForEachPiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(FindingsOfOnePiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(LossOfAllCopies, PiecesThatClip, "differ after"),
