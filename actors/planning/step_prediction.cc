@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "pipeline/balance.h"
+#include "pipeline/ties.h"
 
 namespace troupe::actors {
 namespace {
@@ -33,16 +34,23 @@ absl::StatusOr<pipeline::StepCosts> CostsOf(
 }
 
 struct BucketBytes {
-  double gradients = 0;  // bytes that are reduced
+  double gradients = 0;  // bytes that are reduced in a round
   double values = 0;
+  int rounds = 1;
 };
 
-// Returns the bytes of each bucket of a stage.
+// Returns the bytes of each bucket of a stage. One that stages share is reduced
+// once, even if others are for each micro-batch.
 std::vector<BucketBytes> BytesOfBuckets(const pipeline::Plan& plan,
-                                        const pipeline::StagePlan& stage) {
+                                        int number) {
+  const pipeline::StagePlan& stage = plan.stages[number];
+  const std::size_t first_tied =
+      stage.buckets.size() - pipeline::TiedBuckets(plan.stages, {number})[0];
   std::vector<BucketBytes> all;
   for (const std::vector<int>& bucket : stage.buckets) {
+    const bool each = plan.ReducesEachMicroBatch() && all.size() < first_tied;
     BucketBytes& bytes = all.emplace_back();
+    if (each) bytes.rounds = plan.micro_batches;
     for (const int i : bucket) {
       const nn::DType dtype = stage.parameter_dtypes[i];
       const nn::DType reduced =
@@ -103,12 +111,14 @@ void AddReductions(const ReductionCosts* reductions, std::vector<double> sent,
     pipeline::StageCosts& costs = step.costs.stages[i];
     // Owners of the optimizer's states update a slice each.
     costs.update /= step.plan.owners();
-    for (const BucketBytes& bytes : BytesOfBuckets(step.plan, stage)) {
+    for (const BucketBytes& bytes :
+         BytesOfBuckets(step.plan, static_cast<int>(i))) {
       if (!has_owners) {
         sent[stage.place.pp] += BytesSent(bytes.gradients, dp);
       } else {
-        sent[stage.place.pp] += BytesSent(bytes.gradients / 2, dp) +
-                                BytesSent(bytes.values / 2, dp);
+        sent[stage.place.pp] +=
+            bytes.rounds * BytesSent(bytes.gradients / 2, dp) +
+            BytesSent(bytes.values / 2, dp);
       }
       if (reductions == nullptr || dp == 1) continue;
       if (!has_owners) {

@@ -199,6 +199,25 @@ TEST(PredictStep, CountsGathersOfOwners) {
   EXPECT_GE(owners->seconds, owners->steady.step.seconds + sum - 1e-9);
 }
 
+// Owners of slices of gradients reduce those of each micro-batch.
+TEST(PredictStep, CountsReductionsOfMicroBatches) {
+  JobSpec spec = PairOnMesh(pipeline::Mesh(/*dp=*/2));
+  spec.plan.zero_stage = 2;
+  const int micro_batches = spec.plan.MicroBatches();
+  ASSERT_GT(micro_batches, 1);
+  const pipeline::ModelCosts costs = CostsOfPair();
+  // A reduction takes longer than a backward, so that all rounds show.
+  const ReductionCosts links = {/*latency=*/100, /*bytes_per_second=*/1e4};
+  const auto each = PredictStep(spec, &costs, &links);
+  spec.plan.zero_accumulates_whole = true;
+  const auto once = PredictStep(spec, &costs, &links);
+  ASSERT_TRUE(each.ok() && once.ok()) << each.status();
+  EXPECT_EQ(each->bytes_sent, once->bytes_sent * (micro_batches + 1) / 2);
+  double round = 0;
+  for (const double one : each->costs.stages[0].reductions) round += one;
+  EXPECT_GT(each->seconds, once->seconds + (micro_batches - 1) * round * 0.8);
+}
+
 // Without measurements the unit is FLOPs, and the result has the same parts.
 TEST(PredictStep, WithoutMeasuring) {
   const auto step = PredictStep(Layers(), nullptr);
