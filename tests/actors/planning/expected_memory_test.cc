@@ -140,7 +140,7 @@ TEST(ExpectedMemory, OfWhatReplicasShareIsThatOfARun) {
       model->Append<nn::Linear>(256, 10);
       return model;
     };
-    spec.optimizer = Layers().optimizer;
+    spec.optimizer = LayersInMemory().optimizer;
     spec.plan.global_batch_size = 8;
     spec.plan.micro_batch_size = 1;
     spec.plan.buckets.bucket_bytes = 200'000;  // a layer
@@ -150,7 +150,9 @@ TEST(ExpectedMemory, OfWhatReplicasShareIsThatOfARun) {
     const double peak = static_cast<double>(reports.steps.back().peak_bytes);
     const double expected = reports.info.memory.total();
     EXPECT_NEAR(peak, expected, 0.05 * expected) << "stage " << stage;
-    if (stage > 0) EXPECT_LT(peak, 0.8 * before);
+    if (stage > 0) {
+      EXPECT_LT(peak, 0.8 * before);
+    }
     before = peak;
   }
 }

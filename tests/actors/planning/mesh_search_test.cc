@@ -161,6 +161,7 @@ TEST(MeshSearchTest, WhatNeedsTooMuchMemorySaysHowMuch) {
 TEST(MeshSearchTest, OwnersOfStatesNeedLessMemory) {
   MeshSearch search = Search(2);
   search.tries_recompute = false;
+  search.zero_stages = {0, 1};
   search.reductions.bytes_per_second = 1e12;
   std::vector<JudgedMesh> replicas;
   for (const JudgedMesh& mesh : Judged(search)) {
