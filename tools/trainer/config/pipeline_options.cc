@@ -11,12 +11,16 @@
 #include "pipeline/schedules/schedule_search.h"
 #include "pipeline/schedules/schedules.h"
 #include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/config/key_rules.h"
 #include "tools/trainer/config/model_builder.h"
 
 namespace troupe::tools {
 namespace {
 
+using C = TrainerConfig;
+using actors::JobSpec;
 using pipeline::PlanOptions;
+using Names = std::vector<std::string>;
 
 constexpr char kSearch[] = "search";
 constexpr char kMeasured[] = "measured";
@@ -27,6 +31,132 @@ pipeline::Balance BalanceOf(const std::string& name) {
          : name == "layers"   ? pipeline::Balance::kLayers
                               : pipeline::Balance::kFlops;
 }
+
+// Makes a field of one axis: keys set mesh.dp, mesh.pp and mesh.tp one at a
+// time, but a mesh is set as a whole.
+template <typename ReplaceAxis>
+absl::Status SetAxis(const KeyValue& value, TrainerConfig& config,
+                     ReplaceAxis replace) {
+  pipeline::Mesh& mesh = config.job.plan.mesh;
+  mesh = replace(mesh, static_cast<int>(std::get<std::int64_t>(value)));
+  return absl::OkStatus();
+}
+
+constexpr KeyField kMeshDp = {
+    KeyType::kInteger,
+    [](const TrainerConfig& config) {
+      return KeyValue(std::int64_t{config.job.plan.mesh.dp()});
+    },
+    [](const KeyValue& value, TrainerConfig& config) {
+      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
+        return pipeline::Mesh(size, mesh.pp(), mesh.tp());
+      });
+    },
+    [] { return pipeline::AxisFieldName("dp"); },
+};
+constexpr KeyField kMeshPp = {
+    KeyType::kInteger,
+    [](const TrainerConfig& config) {
+      return KeyValue(std::int64_t{config.job.plan.mesh.pp()});
+    },
+    [](const KeyValue& value, TrainerConfig& config) {
+      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
+        return pipeline::Mesh(mesh.dp(), size, mesh.tp());
+      });
+    },
+    [] { return pipeline::AxisFieldName("pp"); },
+};
+
+constexpr KeyField kMeshTp = {
+    KeyType::kInteger,
+    [](const TrainerConfig& config) {
+      return KeyValue(std::int64_t{config.job.plan.mesh.tp()});
+    },
+    [](const KeyValue& value, TrainerConfig& config) {
+      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
+        return pipeline::Mesh(mesh.dp(), mesh.pp(), size);
+      });
+    },
+    [] { return pipeline::AxisFieldName("tp"); },
+};
+
+constexpr ConfigKey kMeshKeys[] = {
+    {"mesh.auto", Field<&C::pipeline, &PipelineConfig::auto_mesh>(), kAny,
+     "Chooses the mesh at the start: compares ways to lay out the ranks "
+     "(mesh.dp * mesh.pp * mesh.tp of them, or --ranks) as trainer plan "
+     "--meshes does, and takes the fastest that keeps mesh.memory_limit. What "
+     "train.micro_batch_size, mesh.tp, mesh.schedule, mesh.virtual_stages, "
+     "zero.stage and model.recompute... set stays. mesh = \"auto\": the same.",
+     "true"},
+    {"mesh.dp", kMeshDp, AtMost(kIntMax),
+     "Replicas of the model, which share each global batch. --ranks=N sets it "
+     "to N / (mesh.pp * mesh.tp).",
+     "4"},
+    {"mesh.pp", kMeshPp, AtMost(kIntMax),
+     "Stages of the pipeline that a replica is cut into, one rank each.", "2"},
+    {"mesh.tp", kMeshTp, AtMost(kIntMax),
+     "Ranks that each compute with a part of the layers (tensor parallelism): "
+     "of attention and MLPs in gpt and vit, and the vocabulary of gpt. Must "
+     "divide heads and widths.",
+     "2"},
+    {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
+     "Where stages begin: as many layers of the model as there are stages, "
+     "less "
+     "one, ascending, each by its number, counted from 0, or by its name, as "
+     "parameters have it (\"7\", or \"features.4\" inside another Sequential). "
+     "Empty: as mesh.balance says.",
+     "[3, \"7\"]"},
+    {"mesh.balance", Field<&C::pipeline, &PipelineConfig::balance>(), OneOf([] {
+       return Names{"flops", "parameters", "layers", "measured"};
+     }),
+     "What is alike in all stages, as far as may be, where mesh.cuts is empty: "
+     "the arithmetic of a forward, the number of parameters, or of layers; "
+     "\"measured\" times each layer at the start, and takes the cuts that give "
+     "the busiest rank the least work.",
+     "\"measured\""},
+    {"mesh.memory_limit", Field<&C::pipeline, &PipelineConfig::memory_limit>(),
+     Bytes(0, KeyUnit::kBytes),
+     "Limit on what a rank holds, by estimate: parameters, gradients, "
+     "optimizer states and activations. mesh.auto keeps it, and so does "
+     "mesh.balance = \"measured\" in a pipeline; trainer plan says what does "
+     "not fit. 0 means none.",
+     "\"8GiB\"", CopiedTo<&actors::OpenMesh::memory_limit>},
+    {"mesh.bandwidth", Field<&C::pipeline, &PipelineConfig::bandwidth>(),
+     kFromZero,
+     "Bytes a second that a rank sends to others, for predictions: 1.25e9 "
+     "are 10 Gbit/s. 0: sums between threads of this process are timed.",
+     "1.25e9"},
+    {"mesh.virtual_stages",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::virtual_stages>(),
+     KeyRule{1, 1024},
+     "Parts of the model that each rank of a pipeline holds: mesh.pp times so "
+     "many stages in all.",
+     "2"},
+    {"mesh.schedule", Field<&C::pipeline, &PipelineConfig::schedule>(),
+     OneOf(ScheduleChoices),
+     "In which order ranks of a pipeline take their forwards and backwards "
+     "(docs/schedules.md). \"auto\" is \"1f1b\", or \"interleaved_1f1b\" where "
+     "mesh.virtual_stages is above 1; \"search\" looks for the shortest step. "
+     "The results are the same.",
+     "\"zb_v\""},
+    {"mesh.schedule_file",
+     Field<&C::pipeline, &PipelineConfig::schedule_file>(), kPath,
+     "File with the order instead, a line a rank, as trainer plan --grid "
+     "prints it: \"rank 0: F0 F1 B0 B1\".",
+     "\"schedule.txt\""},
+    {"mesh.activation_limit",
+     Field<&C::pipeline, &PipelineConfig::activation_limit>(),
+     Bytes(0, KeyUnit::kBytes),
+     "Limit on the activations of a rank that mesh.schedule = \"search\" "
+     "keeps, "
+     "by estimate; 0 means none.",
+     "\"2GiB\""},
+    {"mesh.strict_order", Field<&C::pipeline, &PipelineConfig::strict_order>(),
+     kAny,
+     "Keeps the order of the schedule also where an input comes late and "
+     "another is there. The results are the same.",
+     "true"},
+};
 
 // Makes the options of one configuration. `costs` are measured costs; null:
 // none were measured.
@@ -244,6 +374,8 @@ class Builder {
 };
 
 }  // namespace
+
+absl::Span<const ConfigKey> MeshKeys() { return kMeshKeys; }
 
 std::vector<std::string> ScheduleChoices() {
   std::vector<std::string> choices = pipeline::ScheduleNames();

@@ -1,5 +1,6 @@
-// The pipeline that a configuration asks for: where the model is cut, which
-// rank holds which stages, and in which order they run.
+// The section "mesh" of the configuration: its keys, and the pipeline that it
+// asks for: where the model is cut, which rank holds which stages, and in which
+// order they run.
 //
 //   TROUPE_ASSIGN_OR_RETURN(spec.plan, PipelineOptions(loaded, sample));
 //
@@ -20,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "actors/spec/job_spec.h"
 #include "base/files/file_system.h"
 #include "data/dataset.h"
@@ -27,6 +29,11 @@
 #include "tools/trainer/config/config.h"
 
 namespace troupe::tools {
+
+struct ConfigKey;
+
+// The keys of the section, a part of the table of keys (config_keys.h).
+absl::Span<const ConfigKey> MeshKeys();
 
 // Returns the values of mesh.schedule.
 std::vector<std::string> ScheduleChoices();
