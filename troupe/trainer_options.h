@@ -86,7 +86,8 @@ struct PlacementOptions {
   int num_nodes = 1;
   std::string accelerator = "cpu";  // or "gpu": one for each rank of a process
   // "ddp" or "auto": each rank has the model. "deepspeed_stage_1": the same,
-  // but each rank has a part of the optimizer's states, and its update
+  // but each rank has a part of the optimizer's states, and its update;
+  // "deepspeed_stage_2": also of the gradients, once they are reduced
   // (docs/parallelism.md, zero.stage). "pipeline:1f1b", or another
   // schedule of pipeline/schedules/schedules.h: the ranks of a pipeline have a
   // part each, cut by FLOPs, and accumulate_grad_batches is the number of its

@@ -32,8 +32,9 @@ absl::Status CheckStrategy(const TrainerOptions& options) {
   const std::string works =
       absl::StrCat("use \"ddp\", by which each rank has the whole model, \"",
                    kDeepSpeed, pipeline::kZeroStageMax,
-                   "\", by which it has a part of the optimizer's states, or "
-                   "\"pipeline:1f1b\", by which it has a part of the model");
+                   "\", by which it has a part of the optimizer's states and "
+                   "of the gradients, or \"pipeline:1f1b\", by which it has a "
+                   "part of the model");
   if (absl::StartsWith(strategy, "fsdp") ||
       absl::StartsWith(strategy, "deepspeed")) {
     return RefuseOption<&O::strategy>(

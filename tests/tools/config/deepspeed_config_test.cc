@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/random/philox.h"
+#include "pipeline/plan_choices.h"
 #include "tests/base/fresh_path.h"
 #include "tests/tools/config/config_fixture.h"
 
@@ -257,6 +258,15 @@ TEST_F(DeepSpeedSettings, LieBetweenFileAndCommandLine) {
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_EQ(other->config.job.plan.global_batch_size, 8);
   EXPECT_EQ(other->config.job.plan.micro_batch_size, 4);
+}
+
+TEST_F(DeepSpeedSettings, EachStageOfZeroIsTaken) {
+  for (int stage = 0; stage <= pipeline::kZeroStageMax; ++stage) {
+    Write(absl::StrCat(R"({"zero_optimization": {"stage": )", stage, "}}"));
+    const auto loaded = Load(kShort);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->config.job.plan.zero_stage, stage);
+  }
 }
 
 TEST_F(DeepSpeedSettings, ErrorsNameTheFile) {

@@ -30,6 +30,7 @@ WORDS = {
     "optimizer.schedule": (),
     "optimizer.lr_scaling": ("none",),
     "mesh.schedule": (),
+    "zero.accumulate": (),
     "mesh.balance": ("measured",),  # its cuts differ from run to run
     "train.precision": ("auto",),
     "comm.reduction_dtype": ("auto",),

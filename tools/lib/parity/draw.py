@@ -313,7 +313,9 @@ def draw_zero(rng, case):
     config = case["config"]
     if rng.random() < 0.2 and config["comm"].get("hook", "none") == "none" and (
             config["optimizer"]["kind"] not in ("lamb", "lars")):
-        config["zero"] = {"stage": 1}
+        config["zero"] = {"stage": rng.choice([1, 2, 2])}
+        if config["zero"]["stage"] == 2:
+            config["zero"]["accumulate"] = rng.choice(["sharded", "local"])
 
 
 def draw_tp(rng, case):
