@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "actors/chunks/user_loss.h"
 #include "actors/spec/optimizer_states.h"
 #include "base/check.h"
@@ -85,9 +87,9 @@ class Estimate {
     return absl::OkStatus();
   }
 
-  // Adds the gradients of one bucket that are computed, and those of another
-  // that are reduced, before the slices of both are kept. Inline reductions
-  // wait.
+  // Adds the gradients of one bucket that are computed, or two if a layer has
+  // parameters in both, and those of another that are reduced, before the slices
+  // of all are kept. Inline reductions wait.
   void AddWholeBuckets(const pipeline::StagePlan& stage,
                        ExpectedMemory& memory) const {
     std::map<nn::DType, double> largest;  // an arena has its own blocks
@@ -101,9 +103,27 @@ class Estimate {
       double& most = largest[stage.parameter_dtypes[bucket[0]]];
       most = std::max(most, bytes);
     }
+    const int blocks =
+        (plan_.ranks[0].reduce_inline ? 1 : 2) + (SplitsLayers(stage) ? 1 : 0);
     for (const auto& [dtype, bytes] : largest) {
-      memory.gradients += bytes * (plan_.ranks[0].reduce_inline ? 1 : 2);
+      memory.gradients += bytes * blocks;
     }
+  }
+
+  // Returns whether a layer has parameters in two buckets.
+  static bool SplitsLayers(const pipeline::StagePlan& stage) {
+    std::set<absl::string_view> before;  // layers in earlier buckets
+    for (const std::vector<int>& bucket : stage.buckets) {
+      std::set<absl::string_view> layers;
+      for (const int i : bucket) {
+        const absl::string_view name = stage.parameters[i];
+        layers.insert(name.substr(0, name.rfind('.')));
+      }
+      for (const absl::string_view layer : layers) {
+        if (!before.insert(layer).second) return true;
+      }
+    }
+    return false;
   }
 
   absl::Status AddActivations(int number, double under_way,
