@@ -101,10 +101,12 @@ JobSpec OwnersOfGradients() {
   return spec;
 }
 
-// Returns the same job with more micro-batches, the last of which may have its
-// forward before or after the end of an earlier one's reduction.
-JobSpec OwnersOfManyGradients() {
+// Returns the same job as a pipeline, with more micro-batches: the last one may
+// have its forward before or after the end of an earlier one's reduction.
+JobSpec OwnersInStages() {
   JobSpec spec = OwnersOfGradients();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/3, /*pp=*/2);
+  spec.plan.cuts = {2};
   spec.plan.micro_batch_size = 2;
   return spec;
 }
@@ -229,7 +231,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(TailTakesTheNextScalars, AcrossWithSchedule, "differ after"),
     TROUPE_CASE(ReductionsCountedOverSteps, SkippingSteps,
                 "no progress for 1m"),
-    TROUPE_CASE(LossOvertakesRounds, OwnersOfManyGradients, " launched ["),
+    TROUPE_CASE(LossOvertakesRounds, OwnersInStages, " launched ["),
     TROUPE_CASE(OneNeedIsEnough, Launched,
                 "updated before its reduction was there"),
     TROUPE_CASE(InlineIsLaunched, WideInline, "no progress for 1m"),
