@@ -88,8 +88,8 @@ class Estimate {
   }
 
   // Adds the gradients of one bucket that are computed, or two if a layer has
-  // parameters in both, and those of another that are reduced, before the slices
-  // of all are kept. Inline reductions wait.
+  // parameters in both, and those of another that are reduced, before the
+  // slices of all are kept. Inline reductions wait.
   void AddWholeBuckets(const pipeline::StagePlan& stage,
                        ExpectedMemory& memory) const {
     std::map<nn::DType, double> largest;  // an arena has its own blocks
