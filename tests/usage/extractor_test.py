@@ -57,8 +57,9 @@ class ExtractorTest(unittest.TestCase):
             for path, content in (("nn/add.h", text), ("words.h", WORDS)):
                 with open(os.path.join(root, path), "w") as file:
                     file.write(content)
-            source = usage.source_of({"nn/add.h": text.splitlines()},
-                                     ["words.h"])
+            source = usage.source_of([usage.Folder(
+                "nn", {"nn/add.h": text.splitlines()}, "words.h",
+                WORDS.splitlines())])
             with open(os.path.join(root, "usage.cc"), "w") as file:
                 file.write(source)
             return subprocess.run(
@@ -125,9 +126,80 @@ class ExtractorTest(unittest.TestCase):
 
     def test_a_header_may_be_included_by_its_usage(self):
         text = header('#define NAME Sum\n#include "nn/add.h"')
-        source = usage.source_of({"nn/add.h": text.splitlines()}, [])
+        source = usage.source_of(
+            [usage.Folder("nn", {"nn/add.h": text.splitlines()})])
         self.assertEqual(source.count('#include "nn/add.h"'), 1)
         self.assertEqual(self.errors(text), "")
+
+
+# Words of two folders that have a header of the same name in one namespace, and
+# declare one name with two types.
+FOLDER_WORDS = """\
+#ifndef %(guard)s
+#define %(guard)s
+
+#include "report.h"
+
+namespace troupe::nn::usage {
+extern const %(type)s apples;
+namespace add_h {
+extern Report report;
+}
+}  // namespace troupe::nn::usage
+
+#endif  // %(guard)s
+"""
+# Has a member with the name of the namespace that words are in.
+REPORT = """\
+#pragma once
+struct Report { int usage; };
+"""
+
+
+class FoldersTest(unittest.TestCase):
+    """Two folders in one source."""
+
+    def errors(self, in_nn, in_ops):
+        """Returns the compiler's messages about nn/add.h and nn/ops/add.h, which
+        show these lines."""
+        ops = header(in_ops).replace("NN_ADD_H_", "NN_OPS_ADD_H_").replace(
+            "int Add(int a, int b);\n\n", "double Add(double a, const char* b);\n\n"
+        ).replace("class Adder", "class TextAdder").replace("~Adder", "~TextAdder")
+        files = {
+            "nn/add.h": header(in_nn),
+            "nn/ops/add.h": ops,
+            "words/nn.h": FOLDER_WORDS % {"guard": "NN", "type": "int"},
+            "words/nn_ops.h": FOLDER_WORDS % {"guard": "OPS",
+                                              "type": "char* const"},
+            "report.h": REPORT,
+        }
+        with tempfile.TemporaryDirectory() as root:
+            for path, content in files.items():
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w") as file:
+                    file.write(content)
+            source = subprocess.run(
+                ["python3", os.path.abspath(usage.__file__), "source",
+                 "--folder=nn", "--words=words/nn.h", "nn/add.h",
+                 "--folder=nn_ops", "--words=words/nn_ops.h", "nn/ops/add.h"],
+                cwd=root, stdout=subprocess.PIPE, text=True, check=True).stdout
+            return subprocess.run(
+                ["g++", "-std=c++17", "-fsyntax-only", "-w", "-I.", "-xc++", "-"],
+                cwd=root, input=source, stderr=subprocess.PIPE, text=True).stderr
+
+    def test_each_has_its_own_words(self):
+        self.assertEqual(
+            self.errors("int usage = report.usage;\nint sum = Add(apples, usage);",
+                        "double sum = Add(report.usage, apples);"), "")
+
+    def test_a_mistake_is_named_by_its_header(self):
+        # A number in nn is a text in nn/ops, and the other way around.
+        self.assertIn("nn/add.h:4:",
+                      self.errors("int a = 1;\nint* b = &apples[a];", ""))
+        errors = self.errors("", "int a = 1;\nint sum = apples - a;")
+        self.assertIn("nn/ops/add.h:4:", errors)
+        self.assertNotIn("nn/add.h:", errors)
 
 
 PAGE = """\
@@ -149,9 +221,9 @@ class PageTest(unittest.TestCase):
 
     def errors(self, *codes):
         """Returns the compiler's messages about pages with these blocks."""
-        source = usage.source_of(
-            {"docs/add%d.md" % i: (PAGE % code).splitlines()
-             for i, code in enumerate(codes)}, [])
+        source = usage.source_of([usage.Folder(
+            "pages", {"docs/add%d.md" % i: (PAGE % code).splitlines()
+                      for i, code in enumerate(codes)})])
         return subprocess.run(
             ["g++", "-std=c++17", "-fsyntax-only", "-w", "-xc++", "-"],
             input=source, stderr=subprocess.PIPE, text=True).stderr

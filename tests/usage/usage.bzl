@@ -8,10 +8,11 @@ extracts them.
     )
 
 Takes the headers of all targets that `deps` depends on, except those of tests/,
-and makes one source for each folder of headers that has a file among `words`. A
-folder without one is compiled with the folder above it. A new header is
-therefore compiled without being named here; usage_test.sh names those that no
-target reaches. Headers and words may include whatever `deps` provides.
+by the folders that have a file among `words`; a folder without one belongs to the
+folder above it. Folders next to each other share a source, since most of a compile
+is what both include. A new header is therefore compiled without being named here;
+usage_test.sh names those that no target reaches. Headers and words may include
+whatever `deps` provides.
 
 With `pages`, it compiles their C++ instead, as one source with words/pages.h.
 """
@@ -47,6 +48,17 @@ def _aspect_impl(target, ctx):
 
 _usage_aspect = aspect(implementation = _aspect_impl, attr_aspects = ["deps"])
 
+def _name(folder):
+    return folder.replace("/", "_")
+
+def _words(ctx, folder):
+    """Returns a list of the folder's words, or an empty one."""
+    return [
+        file
+        for file in ctx.files.words
+        if file.basename == _name(folder) + ".h"
+    ]
+
 def _folder_with_words(folder, words):
     """Returns the nearest folder, from this one up, that has words."""
     names = [file.basename for file in words]
@@ -56,20 +68,41 @@ def _folder_with_words(folder, words):
             return "/".join(parts[:count])
     return folder
 
-def _source(ctx, folder, headers, words):
-    """Declares the action that writes the source of a folder's usage."""
+# Files that folders which share a source have together, at most.
+_FILES_MAX = 120
+
+def _sources_of(folders):
+    """Divides the folders, {folder: files}, among sources: returns lists of names."""
+    sources = []
+    size = 0
+    for folder, files in sorted(folders.items()):
+        if not sources or size + len(files) > _FILES_MAX:
+            sources.append([])
+            size = 0
+        sources[-1].append(folder)
+        size += len(files)
+    return sources
+
+def _source(ctx, names, folders):
+    """Declares the action that writes the source of these folders' usage."""
     source = ctx.actions.declare_file(
-        "%s/%s.cc" % (ctx.label.name, folder.replace("/", "_")),
+        "%s/%s.cc" % (ctx.label.name, _name(names[0])),
     )
-    arguments = ["--words=" + file.short_path for file in words]
-    arguments += [file.path for file in headers]
+    arguments = [ctx.file._generator.path, "source"]
+    inputs = [ctx.file._generator]
+    for folder in names:
+        words = _words(ctx, folder)
+        arguments.append("--folder=" + _name(folder))
+        arguments += ["--words=" + file.short_path for file in words]
+        arguments += [file.path for file in folders[folder]]
+        inputs += words + folders[folder]
     ctx.actions.run_shell(
         command = 'python3 "$@" >' + source.path,
-        arguments = [ctx.file._generator.path, "source"] + arguments,
-        inputs = headers + [ctx.file._generator],
+        arguments = arguments,
+        inputs = inputs,
         outputs = [source],
         mnemonic = "Usage",
-        progress_message = "Reading the usage in " + folder,
+        progress_message = "Reading the usage in " + ", ".join(names),
     )
     return source
 
@@ -100,16 +133,15 @@ def _impl(ctx):
         folders["pages"] = ctx.files.pages
 
     objects = []
-    for folder, files in sorted(folders.items()):
-        name = folder.replace("/", "_")
-        words = [file for file in ctx.files.words if file.basename == name + ".h"]
+    for names in _sources_of(folders):
+        words = [file for folder in names for file in _words(ctx, folder)]
         _, outputs = cc_common.compile(
             # Includes the label, since two targets may compile one folder.
-            name = ctx.label.name + "_" + name,
+            name = ctx.label.name + "_" + _name(names[0]),
             actions = ctx.actions,
             feature_configuration = features,
             cc_toolchain = cc_toolchain,
-            srcs = [_source(ctx, folder, files, words)],
+            srcs = [_source(ctx, names, folders)],
             private_hdrs = headers + words,
             compilation_contexts = [cc_info.compilation_context],
             # No warnings, since most variables are unused; the code never runs.

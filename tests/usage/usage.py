@@ -1,13 +1,14 @@
 """Extracts the usage examples in comments of headers, and the ```cpp blocks of
 pages, into compilable sources.
 
-    usage.py source [--words=WORDS.h] FILE...        prints one source
+    usage.py source --folder=NAME [--words=WORDS.h] FILE... [--folder=NAME ...]
+                                                     prints one source
     usage.py program PAGE.md                         prints its whole program
     usage.py missing ROOT LIST.txt... [HEADER...]    names forgotten files
 
-FILE is a header, or a page (.md). Each LIST.txt names files whose usage is
-compiled. HEADER... are headers under ROOT whose usage need not be; FOLDER/ stands
-for all headers of a folder.
+FILE is a header, or a page (.md). A source holds several folders, each with words
+of its own. Each LIST.txt names files whose usage is compiled. HEADER... are headers
+under ROOT whose usage need not be; FOLDER/ stands for all headers of a folder.
 
 In the comment at the top of a header, and in one over a class, lines indented
 by three columns are code, and lines indented by five or more are a picture, a
@@ -22,6 +23,11 @@ in which WORDS.h declares the names that a block leaves undeclared. Names for
 all headers of the folder are in troupe::nn::usage. A page's blocks are in
 
     troupe::usage::using_md         for docs/using.md
+
+Two folders of a source may have headers of one name in one namespace, so each has
+a `usage` of its own there: the compiler sees
+
+    troupe::nn::usage_nn_autograd::tape_h
 """
 
 import os
@@ -54,6 +60,17 @@ class Block:
     def __init__(self, number, lines):
         self.number = number
         self.lines = lines
+
+
+class Folder:
+    """Files whose usage has the same words: headers or pages, {path: lines}, and
+    the path and lines of the words, if there are any."""
+
+    def __init__(self, name, files, words=None, words_lines=()):
+        self.usage = "usage_" + name
+        self.files = files
+        self.words = words
+        self.words_lines = words_lines
 
 
 def comments_of(lines):
@@ -175,8 +192,9 @@ def has_main(block):
     return any(line.startswith("int main(") for line in block.lines)
 
 
-def usage_of(path, lines):
-    """Returns the source of one file's blocks, without includes."""
+def usage_of(path, lines, usage):
+    """Returns the source of one file's blocks, without includes; `usage`: the
+    namespace that stands for `usage`."""
     name = os.path.basename(path).replace(".", "_")
     namespace = "troupe" if is_page(path) else namespace_of(lines)
     text = []
@@ -189,7 +207,7 @@ def usage_of(path, lines):
             definitions = [d for d in definitions if not is_include(d[1])]
         # A page may have several programs.
         program = "::program%d" % block.number if has_main(block) else ""
-        text.append("namespace %s::usage::%s%s {" % (namespace, name, program))
+        text.append("namespace %s::%s::%s%s {" % (namespace, usage, name, program))
         text += numbered(definitions, path)
         # ASSERT_EQ() returns nothing.
         asserts = any("ASSERT_" in line for _, line in statements)
@@ -209,19 +227,41 @@ def program_of(lines, number=1):
     return "\n".join(programs[number - 1].lines) + "\n"
 
 
-def source_of(headers, words):
-    """Returns the source for headers, {path: lines}; `words`: also included."""
-    text = []
-    for path, lines in headers.items():
+def includes_of(folder):
+    """Yields the includes of a folder's files, then those of its words."""
+    for path, lines in folder.files.items():
         blocks = blocks_of(path, lines)
         if is_page(path):
-            text += [line for b in blocks for line in b.lines if is_include(line)]
+            yield from (line for b in blocks for line in b.lines if is_include(line))
         elif not any(includes_itself(b, path) for b in blocks):
-            text.append('#include "%s"' % path)
-    text += ['#include "%s"' % path for path in words]
+            yield '#include "%s"' % path
+    for line in folder.words_lines:
+        # Includes further down may depend on a condition.
+        if line.startswith(("namespace ", "#ifdef ", "#if ")):
+            return
+        if is_include(line):
+            yield line
+
+
+def words_of(folder):
+    """Returns the lines that include a folder's words. Whatever they include is
+    included before, so only their own namespaces get the other name."""
+    if not folder.words:
+        return []
+    return ["#define usage " + folder.usage,
+            '#include "%s"' % folder.words,
+            "#undef usage"]
+
+
+def source_of(folders):
+    """Returns the source for the files of these folders."""
+    text = list(dict.fromkeys(
+        line for folder in folders for line in includes_of(folder)))
     text.append(PREAMBLE)
-    for path, lines in headers.items():
-        text += usage_of(path, lines)
+    for folder in folders:
+        text += words_of(folder)
+        for path, lines in folder.files.items():
+            text += usage_of(path, lines, folder.usage)
     return "\n".join(text) + "\n"
 
 
@@ -279,13 +319,25 @@ def missing(root, compiled, excused=()):
     return report
 
 
+def folders_of(arguments):
+    """Reads the folders that the arguments of `source` name."""
+    folders = []
+    for argument in arguments:
+        option, _, value = argument.partition("=")
+        if option == "--folder":
+            folders.append(Folder(value, {}))
+        elif option == "--words":
+            folders[-1].words = value
+            folders[-1].words_lines = read_lines(value)
+        else:
+            folders[-1].files[argument] = read_lines(argument)
+    return folders
+
+
 def main(arguments):
     command, *rest = arguments
     if command == "source":
-        words = [a[len("--words="):] for a in rest if a.startswith("--words=")]
-        paths = [a for a in rest if not a.startswith("--")]
-        headers = {path: read_lines(path) for path in paths}
-        sys.stdout.write(source_of(headers, words))
+        sys.stdout.write(source_of(folders_of(rest)))
         return 0
     if command == "program":
         sys.stdout.write(program_of(read_lines(rest[0]), int(rest[1])))
