@@ -63,7 +63,7 @@ class ExtractorTest(unittest.TestCase):
             with open(os.path.join(root, "usage.cc"), "w") as file:
                 file.write(source)
             return subprocess.run(
-                ["g++", "-std=c++17", "-fsyntax-only", "-w", "-I.", "usage.cc"],
+                ["g++", "-std=c++17", "-c", "-w", "-I.", "usage.cc"],
                 cwd=root, stderr=subprocess.PIPE, text=True).stderr
 
     def test_what_is_right_compiles(self):
@@ -100,6 +100,8 @@ class ExtractorTest(unittest.TestCase):
             "... add numbers ...",                    # prose
             "int a = ...;",
             "class Sum : public Adder {};\nSum sum;",    # abstract
+            "template <typename T> int Size(T a) { return a.size(); }\n"
+            "Size(1);",                               # no such member
         ):
             self.assertIn("nn/add.h:3:", self.errors(header(top))
                           .replace("nn/add.h:4:", "nn/add.h:3:")
