@@ -53,11 +53,17 @@ bool HasTransfers(const StepTable& table) {
       [](const Action& a) { return IsSend(a.kind) || IsReceive(a.kind); });
 }
 
+bool HasGathers(const StepTable& table) {
+  return std::any_of(
+      table.actions.begin(), table.actions.end(),
+      [](const Action& a) { return a.kind == ActionKind::kGatherValues; });
+}
+
 // Returns the table as the engine runs it.
 StepTable Ready(const StepTable& table, const std::vector<ChunkEnds>& ends,
                 bool adds_transfers, Dispatch dispatch) {
   StepTable ready = adds_transfers ? AddTransfers(table, ends) : table;
-  if (dispatch == Dispatch::kStrict) {
+  if (dispatch == Dispatch::kStrict || HasGathers(ready)) {
     KeepComputeOrder(ready);
   } else {
     BoundActivations(ready);

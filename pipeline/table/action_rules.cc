@@ -1,6 +1,7 @@
 #include "pipeline/table/action_rules.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -149,6 +150,25 @@ void NeedsOfGather(const NeedSources& from, Action& action) {
   NeedDone(from, ActionKind::kUpdateBucket, action.index, action);
 }
 
+// A gather waits for all releases before it in the table: they free its memory.
+// The collectives of a group start in table order, so those before the gather
+// before it need not be named again.
+void NeedsOfGatherValues(const NeedSources& from, Action& action) {
+  for (const int release : from.past.releases) {
+    action.needs.push_back({SignalKind::kDone, release});
+  }
+}
+
+// A release follows its gather, and the last action before it that computes
+// with its chunk. (The engine may do it in the course of that action.)
+void NeedsOfRelease(const NeedSources& from, Action& action) {
+  const int gather = from.index.Find(ActionKind::kGatherValues, action.index,
+                                     action.chunk, action.round);
+  if (gather >= 0) action.needs.push_back({SignalKind::kDone, gather});
+  const int reader = from.past.ReaderOf(action.chunk);
+  if (reader >= 0) action.needs.push_back({SignalKind::kDone, reader});
+}
+
 // --- Partners. ---
 
 constexpr ActionPartner kForwardOnly[] = {
@@ -167,6 +187,10 @@ constexpr ActionPartner kOfReduction[] = {
     {ActionKind::kUpdateBucket, "has no update"}};
 constexpr ActionPartner kOfGather[] = {
     {ActionKind::kUpdateBucket, "has no update before it"}};
+constexpr ActionPartner kOfGatherValues[] = {
+    {ActionKind::kReleaseValues, "has no release after it"}};
+constexpr ActionPartner kOfRelease[] = {
+    {ActionKind::kGatherValues, "has no gather before it"}};
 constexpr ActionPartner kOfUpdate[] = {
     {SignalKind::kBucketReduced, "has no reduction"}};
 
@@ -249,6 +273,13 @@ constexpr ActionRule kRules[kActionKinds] = {
      Role::kCollective, Scope::kBucket, Tables::kTraining,
      kMakesParameters, kDpGroup,
      kNone, NeedsOfGather, kOfGather},
+    {Kind::kGatherValues, "GV", "gather before uses of bucket",
+     "values of bucket",
+     Role::kCollective, Scope::kBucket, Tables::kAll, kHasTurns, kDpGroup,
+     kNone, NeedsOfGatherValues, kOfGatherValues},
+    {Kind::kReleaseValues, "RL", "release of bucket", "",
+     Role::kUpdate, Scope::kBucket, Tables::kAll, kHasTurns, nullptr,
+     kNone, NeedsOfRelease, kOfRelease},
 };
 // clang-format on
 
@@ -273,6 +304,18 @@ GroupId GroupOf(const Action& action) {
   const ActionRule& rule = RuleOf(action.kind);
   TROUPE_CHECK(rule.group != nullptr, "only a collective has a group");
   return rule.group(action);
+}
+
+void TablePast::Add(const Action& action, int position) {
+  if (ReadsValues(action.kind) && action.chunk >= 0 &&
+      action.chunk < kChunksMax) {
+    readers.resize(
+        std::max(readers.size(), static_cast<std::size_t>(action.chunk) + 1),
+        -1);
+    readers[action.chunk] = position;
+  }
+  if (action.kind == ActionKind::kGatherValues) releases.clear();
+  if (action.kind == ActionKind::kReleaseValues) releases.push_back(position);
 }
 
 int MakerOf(const TableIndex& index, int bucket, int chunk) {
@@ -300,7 +343,10 @@ std::string PartOf(const Action& collective, int chunks) {
   return absl::StrCat(
       rule.part, " ", collective.index,
       chunks == 1 ? "" : absl::StrCat(" of chunk ", collective.chunk),
-      collective.round == 0 ? "" : absl::StrCat(", round ", collective.round));
+      collective.round == 0
+          ? ""
+          : absl::StrCat(rule.Has(kHasTurns) ? ", turn " : ", round ",
+                         collective.round));
 }
 
 }  // namespace troupe::pipeline

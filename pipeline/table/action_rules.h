@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -49,6 +50,7 @@ enum ActionTrait : unsigned {
   kMakesParameters = 8,  // writes the new values
   kOfGradients = 16,     // reduces or uses the gradients of its bucket
   kHasRounds = 32,       // may take several collectives, one after the other
+  kHasTurns = 64,        // may come several times in a step
 };
 
 // Tables in which a kind may be, or an action needs a partner. A table with a
@@ -66,11 +68,27 @@ struct ActionPartner {
   InTables in = InTables::kAll;
 };
 
+// Positions that the needs of an action follow from: those of actions before it
+// in the table.
+struct TablePast {
+  // Returns the position of the last one that computes with the parameters of
+  // `chunk`; -1: there is none.
+  int ReaderOf(int chunk) const {
+    const bool any = chunk >= 0 && chunk < static_cast<int>(readers.size());
+    return any ? readers[chunk] : -1;
+  }
+  void Add(const Action& action, int position);
+
+  std::vector<int> readers;   // indexed by chunk
+  std::vector<int> releases;  // RLs after the last GV
+};
+
 // Inputs that an action's needs are derived from.
 struct NeedSources {
   const StepTable& table;
   const TableIndex& index;
   const ReductionOptions& options;
+  const TablePast& past;
 };
 
 struct ActionRule {
@@ -98,6 +116,12 @@ struct ActionRule {
   bool Has(ActionTrait trait) const { return (traits & trait) != 0; }
 };
 
+// Returns a limit on the round or turn of an action; 1 if it has none.
+inline int RoundLimit(const ActionRule& rule) {
+  return rule.Has(kHasTurns)    ? kActionIndexMax
+         : rule.Has(kHasRounds) ? kRoundsMax
+                                : 1;
+}
 const ActionRule& RuleOf(ActionKind kind);
 // Returns all rows, in the order of ActionKind.
 absl::Span<const ActionRule> ActionRules();
@@ -125,6 +149,12 @@ inline bool EndsBackward(ActionKind kind) {
 }
 inline bool IsOfGradients(ActionKind kind) {
   return RuleOf(kind).Has(kOfGradients);
+}
+// Returns whether `kind` computes with the parameters of its chunk, so that
+// their values must be there.
+inline bool ReadsValues(ActionKind kind) {
+  return IsCompute(kind) &&
+         (RuleOf(kind).Has(kOfForward) || RuleOf(kind).Has(kBeginsBackward));
 }
 inline bool IsOfBucket(ActionKind kind) {
   return RuleOf(kind).scope == ActionScope::kBucket;

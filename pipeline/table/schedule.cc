@@ -51,6 +51,7 @@ int StepTable::buckets() const {
 int StepTable::rounds() const {
   int count = 1;
   for (const Action& action : actions) {
+    if (!RuleOf(action.kind).Has(kHasRounds)) continue;
     count = std::max(count, action.round + 1);
   }
   return count;
@@ -224,9 +225,12 @@ StepTable AddReductions(const StepTable& table, int buckets,
 
 StepTable WithNeeds(StepTable table, const ReductionOptions& options) {
   const TableIndex index(table);
-  for (Action& action : table.actions) {
+  TablePast past;
+  for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
+    Action& action = table.actions[i];
     action.needs.clear();
-    RuleOf(action.kind).add_needs({table, index, options}, action);
+    RuleOf(action.kind).add_needs({table, index, options, past}, action);
+    past.Add(action, i);
   }
   return table;
 }

@@ -19,10 +19,14 @@
 //     RUk both in one pass over memory (comm/replica_update.h)
 //     AGk all-gather of the values of bucket k, where each replica has updated
 //         a slice
+//     GVk the same before uses of the bucket, where each replica keeps a slice
+//     RLk release of the other slices, after the uses (add_gathers.h)
 //
 // A reduction may take several collectives, its *rounds*: AR0, the first one,
 // is followed by AR0.1, AR0.2, ... A bucket is reduced when the last has ended.
 // Rounds may be those of a communication hook, or one for each micro-batch.
+// It may be gathered and released several times, in *turns*: GV0 RL0, then
+// GV0.1 RL0.1, ...
 //
 // A rank may hold several chunks of the model. Where a table has several, each
 // word but LR and NR begins with the number of its chunk: "0F0 1F0 1B0 0B0".
@@ -71,10 +75,12 @@ enum class ActionKind {
   kUpdateBucket,
   kReduceUpdateBucket,
   kGatherBucket,
+  kGatherValues,
+  kReleaseValues,
 };
 // Number of kinds.
 inline constexpr int kActionKinds =
-    static_cast<int>(ActionKind::kGatherBucket) + 1;
+    static_cast<int>(ActionKind::kReleaseValues) + 1;
 
 // Signals that actions wait for. Buckets are those of the signal's chunk.
 enum class SignalKind {
@@ -106,7 +112,7 @@ struct Action {
   int index = 0;  // micro-batch, or bucket; 0 for LR and NR
   std::vector<Signal> needs;
   int chunk = 0;  // 0 for LR and NR
-  int round = 0;  // collective of a reduction; 0 for all kinds but AR
+  int round = 0;  // collective of an AR, turn of GV and RL; 0 for other kinds
 
   // Returns "F0"; "2F0" for chunk 2; "AR0.1" for round 1. Chunk 0 is named if
   // `chunks` > 1, round 0 never.

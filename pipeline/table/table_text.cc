@@ -30,12 +30,12 @@ bool TakeNumber(absl::string_view& text, int limit, int& number) {
   return read && number < limit;
 }
 
-// Reads ".1", the round of a reduction, from the rest of a word. Round 0 is not
+// Reads ".1", a round or turn below `limit`, from the rest of a word. 0 is not
 // written.
-bool ParseRound(absl::string_view word, int& round) {
+bool ParseRound(absl::string_view word, int limit, int& round) {
   if (word.empty()) return true;
   return absl::ConsumePrefix(&word, ".") && !word.empty() && word[0] != '0' &&
-         TakeNumber(word, kRoundsMax, round) && round > 0 && word.empty();
+         TakeNumber(word, limit, round) && round > 0 && word.empty();
 }
 
 // Reads an action: an optional chunk, a kind, an index if the kind has one, and
@@ -55,7 +55,7 @@ bool ParseWord(absl::string_view word, Action& action) {
         !TakeNumber(word, kActionIndexMax + 1, action.index)) {
       return false;
     }
-    return rule.Has(kHasRounds) ? ParseRound(word, action.round) : word.empty();
+    return ParseRound(word, RoundLimit(rule), action.round);
   }
   return false;
 }

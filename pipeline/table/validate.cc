@@ -1,5 +1,6 @@
 // Validate(): checks that a table can run to its end.
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <variant>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/table/action_rules.h"
+#include "pipeline/table/add_gathers.h"
 #include "pipeline/table/schedule.h"
 #include "pipeline/table/table_cursor.h"
 #include "pipeline/table/table_index.h"
@@ -46,6 +48,7 @@ class Validator {
       TROUPE_RETURN_IF_ERROR(CheckBuckets(chunk));
     }
     TROUPE_RETURN_IF_ERROR(CheckNeeds());
+    TROUPE_RETURN_IF_ERROR(CheckTurns(table_));
     return CheckRuns();
   }
 
@@ -104,13 +107,14 @@ class Validator {
         return Bad(action, absl::StrCat("has a chunk that must be from 0 to ",
                                         kChunksMax - 1));
       }
-      if (action.round < 0 || action.round >= kRoundsMax) {
-        return Bad(action, absl::StrCat("has a round that must be from 0 to ",
-                                        kRoundsMax - 1));
-      }
-      if (action.round > 0 && !RuleOf(action.kind).Has(kHasRounds)) {
+      const int rounds = RoundLimit(RuleOf(action.kind));
+      if (action.round > 0 && rounds == 1) {
         return Bad(action,
                    "has a round; leave it out, since only AR has rounds");
+      }
+      if (action.round < 0 || action.round >= rounds) {
+        return Bad(action, absl::StrCat("has a round that must be from 0 to ",
+                                        std::max(rounds, kRoundsMax) - 1));
       }
       if (RuleOf(action.kind).scope == ActionScope::kStep &&
           (action.chunk != 0 || action.index != 0)) {

@@ -32,8 +32,9 @@ std::string TextOf(ActionRole role) {
 // others.
 StepTable TableWithAll() {
   return ParseTable(
-             "RA0 F0 SA0 RG0 B0 SG0 RA1 F1 SA1 RG1 I1 SG1 W1 LR TR1 AR0 UP0 "
-             "AR1 UP1 RU2 AG1 NR",
+             "RA0 GV0 GV1 F0 RL0 GV0.1 SA0 RG0 B0 SG0 RA1 F1 SA1 RG1 I1 SG1 "
+             "RL1 "
+             "RL0.1 W1 LR TR1 AR0 UP0 AR1 UP1 RU2 AG1 NR",
              {/*update_needs_all_buckets=*/true, /*reduce_findings=*/true})
       .value();
 }
@@ -79,7 +80,11 @@ TEST(ActionRulesTest, SayHowEachKindRunsAndWhatItWaitsFor) {
   }
   EXPECT_EQ(text,
             "RA0 receive: \n"
+            "GV0 collective: \n"
+            "GV1 collective: \n"
             "F0 compute: RA0\n"
+            "RL0 update: GV0, F0\n"
+            "GV0.1 collective: RL0\n"
             "SA0 send: F0\n"
             "RG0 receive: \n"
             "B0 compute: F0, RG0\n"
@@ -90,6 +95,8 @@ TEST(ActionRulesTest, SayHowEachKindRunsAndWhatItWaitsFor) {
             "RG1 receive: \n"
             "I1 compute: F1, RG1, B0\n"
             "SG1 send: I1\n"
+            "RL1 update: GV1, I1\n"
+            "RL0.1 update: GV0.1, I1\n"
             "W1 compute: I1, B0\n"
             "LR collective: F0, F1\n"
             "TR1 collective: ready 1\n"
@@ -147,7 +154,7 @@ TEST(ActionRulesTest, ABucketIsReducedAtTheEndOfItsLastRound) {
   EXPECT_EQ(given, "F0 LR! B0 AR0 AR0.1! UP0 AR1 AR1.1! UP1 ");
 }
 
-TEST(ActionRulesTest, AnEvaluationHasForwardsAndTheirMessages) {
+TEST(ActionRulesTest, AnEvaluationHasForwardsAndWhatTheyNeed) {
   std::string words;
   for (const ActionRule& rule : ActionRules()) {
     EXPECT_TRUE(MayBeIn(rule.kind, /*trains=*/true)) << rule.word;
@@ -155,7 +162,7 @@ TEST(ActionRulesTest, AnEvaluationHasForwardsAndTheirMessages) {
       absl::StrAppend(&words, rule.word, " ");
     }
   }
-  EXPECT_EQ(words, "F RA SA RG SG ");
+  EXPECT_EQ(words, "F RA SA RG SG GV RL ");
 }
 
 TEST(ActionRulesTest, ABucketHasItsNewParametersAfterItsMaker) {

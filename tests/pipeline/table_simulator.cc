@@ -134,7 +134,7 @@ class Simulator {
       CheckOrder(r);
     } else {
       Finish(r, id);
-      if (action.kind != ActionKind::kUpdateBucket) Send(r, action);
+      if (IsSend(action.kind)) Send(r, action);
     }
   }
 
