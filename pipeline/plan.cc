@@ -101,6 +101,7 @@ absl::Status CheckZero(const PlanOptions& options) {
         absl::StrCat(stage, " reduces each of ", micro_batches,
                      " micro-batches; use at most ", kRoundsMax));
   }
+  TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::zero_ahead_bytes>(0, options));
   if (options.owners() == 1 || options.hook.empty()) return absl::OkStatus();
   return base::FieldError<&PlanOptions::zero_stage, &PlanOptions::hook>(
       absl::StrCat(stage, " reduces slices of buckets, the hook \"",
@@ -212,7 +213,7 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   // Owners have findings in their own slices, ranks along tp in their pieces.
   reductions.reduce_findings =
       options.mesh.pp() > 1 || plan.owners() > 1 || plan.SplitsParameters();
-  reductions.gather_values = plan.owners() > 1;
+  reductions.gather_values = plan.owners() > 1 && !plan.gathers_values();
   reductions.each_micro_batch = plan.ReducesEachMicroBatch();
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
                             options.mesh.dp() > 1 && !plan.reduction_dtype &&
@@ -220,6 +221,7 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
                             !reductions.update_needs_all_buckets;
   rank.train = AddReductions(AddTransfers(compute, ends), buckets, reductions);
   rank.evaluate = EvaluateTable(ends);
+  GatherBeforeUses(options, plan, StagesAt(placement, pp), reductions, rank);
   return rank;
 }
 
@@ -333,6 +335,7 @@ absl::Status PlanStage(const nn::ModelFactory& factory, const Plan& whole,
   if (!plan.split_elems.empty()) {
     plan.split_elems.resize(plan.parameters.size());
   }
+  if (whole.gathers_values()) FillParts(*module, record, parameters.all, plan);
   return absl::OkStatus();
 }
 

@@ -71,6 +71,11 @@ struct PlanOptions : PlanChoices {
   BucketOptions buckets;
   std::string reduction_order = kAutoReduction;
   ReductionOptions reductions;
+  // At stage 3 of ZeRO, limit on the bytes that are gathered ahead of the part
+  // of the model that runs, and whether what a step has gathered stays until
+  // its last use (pipeline/table/add_gathers.h).
+  std::int64_t zero_ahead_bytes = std::int64_t{32} << 20;
+  bool zero_keep = false;
   // Number of chunks that each rank holds, looped over pp (Narayanan et al.
   // 2021, arXiv:2104.04473): pp * virtual_stages stages in all.
   int virtual_stages = 1;
@@ -108,11 +113,19 @@ struct ParameterLists {
   // equal pieces of `parameter_elems`; 0: each rank has all of it. Empty: no
   // parameter is split.
   std::vector<std::int64_t> split_elems;
+  // The parts of the stage, in the order in which its forward runs them, that
+  // use each parameter first and last. Empty: there is one part, or the plan
+  // gathers no values (PlanChoices::gathers_values()).
+  std::vector<int> first_parts, last_parts;
 
   // Returns whether ranks along tp have pieces of parameter `i`.
   bool IsSplit(int i) const {
     return i < static_cast<int>(split_elems.size()) && split_elems[i] > 0;
   }
+  int FirstPart(int i) const {
+    return first_parts.empty() ? 0 : first_parts[i];
+  }
+  int LastPart(int i) const { return last_parts.empty() ? 0 : last_parts[i]; }
 };
 
 // One stage: a part of the model, and its place.

@@ -287,22 +287,44 @@ absl::Status CheckRounds(const Plan& plan, const StepTable& table) {
   return absl::OkStatus();
 }
 
-// Checks that values are gathered where replicas update slices, and only there.
-absl::Status CheckGathers(const Plan& plan, const StepTable& table) {
+// Checks that values are gathered before their uses, or where replicas update
+// slices, as the plan says. `buckets`: number of those of each chunk.
+absl::Status CheckGathers(const Plan& plan, const StepTable& table,
+                          const std::vector<int>& buckets) {
   const TableIndex index(table);
+  const auto wrong = [&](const Action& action, absl::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", action.ToString(table.chunks()), what));
+  };
   for (const Action& action : table.actions) {
     const bool gathers = action.kind == ActionKind::kGatherBucket;
     const bool updates = !gathers && RuleOf(action.kind).Has(kMakesParameters);
-    if (gathers && plan.owners() == 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("has ", action.ToString(table.chunks()),
-                       ", but replicas update whole buckets; leave it out"));
+    if (action.kind == ActionKind::kGatherValues && !plan.gathers_values()) {
+      return wrong(action, ", but replicas have whole values; leave it out");
     }
-    if (updates && plan.owners() > 1 &&
+    if (gathers && plan.gathers_values()) {
+      return wrong(action,
+                   ", but GV gathers values before their uses; leave it out");
+    }
+    if (gathers && plan.owners() == 1) {
+      return wrong(action, ", but replicas update whole buckets; leave it out");
+    }
+    if (updates && plan.owners() > 1 && !plan.gathers_values() &&
         !index.Has(ActionKind::kGatherBucket, action.index, action.chunk)) {
       return absl::InvalidArgumentError(
           absl::StrCat("has no AG after ", action.ToString(table.chunks()),
                        ", which updates a slice of the bucket; add it"));
+    }
+  }
+  if (!plan.gathers_values()) return absl::OkStatus();
+  for (int chunk = 0; chunk < static_cast<int>(buckets.size()); ++chunk) {
+    for (int k = 0; k < buckets[chunk]; ++k) {
+      if (index.Has(ActionKind::kGatherValues, k, chunk)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "has no ",
+          Action{ActionKind::kGatherValues, k, {}, chunk}.ToString(
+              static_cast<int>(buckets.size())),
+          ", but replicas have slices of the bucket's values; add it"));
     }
   }
   return absl::OkStatus();
@@ -342,7 +364,7 @@ absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
     return absl::InvalidArgumentError("has needs that its text does not say");
   }
   TROUPE_RETURN_IF_ERROR(CheckRounds(plan, table));
-  TROUPE_RETURN_IF_ERROR(CheckGathers(plan, table));
+  TROUPE_RETURN_IF_ERROR(CheckGathers(plan, table, buckets));
   return CheckTransfers(EndsAt(plan.placement(), pp), table);
 }
 

@@ -24,7 +24,7 @@
 namespace troupe::pipeline {
 
 // Highest ReductionChoices::zero_stage.
-inline constexpr int kZeroStageMax = 2;
+inline constexpr int kZeroStageMax = 3;
 
 // How gradients are reduced over replicas, and when updates run.
 struct ReductionChoices {
@@ -46,9 +46,10 @@ struct ReductionChoices {
   // that executes asynchronously.
   bool cross_step = false;
   // Stage of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): what replicas
-  // share instead of each having a copy. 0: nothing; 1: optimizer states, so
-  // that each replica updates a slice of each bucket, and gathers the others'.
-  // 2: gradients, too: a replica keeps those of its slice.
+  // share instead of each having a copy. 0: nothing; 1: optimizer states. Then
+  // each replica updates a slice of each bucket, and gathers the others'. 2:
+  // gradients, too: a replica keeps those of its slice. 3: values too, which are
+  // gathered before their uses (table/add_gathers.h).
   int zero_stage = 0;
   // Whether stage 2 keeps whole gradients until the last micro-batch, and so
   // reduces them once. False: it adds up slices, reduced for each micro-batch.
@@ -107,6 +108,9 @@ struct PlanChoices : ReductionChoices, NumericChoices, LayoutChoices {
     return owners() > 1 && zero_stage > 1 &&
            (micro_batches == 1 || !zero_accumulates_whole);
   }
+  // Returns whether replicas gather values before their uses, and have a slice
+  // of each bucket otherwise.
+  bool gathers_values() const { return zero_stage == 3 && mesh.dp() > 1; }
 
   Mesh mesh;
   // Whether a rank may run an action whose message has arrived before the one

@@ -80,7 +80,8 @@ struct ParameterEntry {
   std::string name;
   std::int64_t elems = 0;
   nn::DType dtype = nn::DType::kF32;
-  std::int64_t split_elems = 0;  // StagePlan::split_elems
+  std::int64_t split_elems = 0;       // StagePlan::split_elems
+  int first_part = 0, last_part = 0;  // StagePlan::first_parts, last_parts
 };
 
 // The parameters of `stage`, which holds them as three lists: a list of
@@ -114,6 +115,8 @@ void VisitFields(Visitor&& visit, T& parameter) {
   visit(Named("elems"), parameter.elems);
   visit(Named("dtype"), parameter.dtype);
   visit(Flag("split_elems"), parameter.split_elems);
+  visit(Flag("first_part").From(0).To(kActionIndexMax), parameter.first_part);
+  visit(Flag("last_part").From(0).To(kActionIndexMax), parameter.last_part);
 }
 
 template <class Visitor, class T, If<T, nn::TensorSpec> = 0>

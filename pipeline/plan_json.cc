@@ -68,7 +68,9 @@ class Writer {
       list.push_back(JsonOf(ParameterEntry{
           stage.parameters[i], stage.parameter_elems[i],
           stage.parameter_dtypes[i],
-          stage.IsSplit(static_cast<int>(i)) ? stage.split_elems[i] : 0}));
+          stage.IsSplit(static_cast<int>(i)) ? stage.split_elems[i] : 0,
+          stage.FirstPart(static_cast<int>(i)),
+          stage.LastPart(static_cast<int>(i))}));
     }
     return list;
   }

@@ -203,10 +203,16 @@ class Reader {
       value.stage.parameters.push_back(std::move(entry.name));
       value.stage.parameter_elems.push_back(entry.elems);
       value.stage.parameter_dtypes.push_back(entry.dtype);
-      if (entry.split_elems == 0) continue;
-      value.stage.split_elems.resize(entries.size());
-      value.stage.split_elems[value.stage.parameters.size() - 1] =
-          entry.split_elems;
+      const std::size_t i = value.stage.parameters.size() - 1;
+      if (entry.split_elems != 0) {
+        value.stage.split_elems.resize(entries.size());
+        value.stage.split_elems[i] = entry.split_elems;
+      }
+      if (entry.last_part == 0) continue;
+      value.stage.first_parts.resize(entries.size());
+      value.stage.last_parts.resize(entries.size());
+      value.stage.first_parts[i] = entry.first_part;
+      value.stage.last_parts[i] = entry.last_part;
     }
     return absl::OkStatus();
   }

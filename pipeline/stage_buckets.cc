@@ -8,8 +8,15 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "nn/modules/sequential.h"
 #include "pipeline/bucket_limits.h"
+#include "pipeline/table/action_rules.h"
+#include "pipeline/table/add_gathers.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -166,12 +173,113 @@ class Filler {
   std::map<std::string, Holders> holders_;
 };
 
+// Returns the child whose name `rest` begins with, and removes the name; null:
+// there is none, or there may be several.
+const nn::Module* TakeChild(const nn::Module& module, absl::string_view& rest) {
+  for (const auto& child : module.children()) {
+    const std::string& name = child->name();
+    if (name.empty()) return nullptr;
+    if (rest == name || absl::StartsWith(rest, absl::StrCat(name, "."))) {
+      rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+      return child.get();
+    }
+  }
+  return nullptr;
+}
+
+// Returns the part of the stage that the module at `path` belongs to.
+const nn::Module* PartOf(const nn::Module& stage, absl::string_view path) {
+  const nn::Module* part = &stage;
+  while (!part->recomputes() &&
+         dynamic_cast<const nn::Sequential*>(part) != nullptr) {
+    const nn::Module* const child = TakeChild(*part, path);
+    if (child == nullptr) break;
+    part = child;
+  }
+  return part;
+}
+
+// Returns when a forward of the stage reads each bucket.
+ChunkReads ReadsOf(const StagePlan& stage, int owners, bool keep) {
+  ChunkReads chunk;
+  chunk.keep = keep;
+  for (const std::vector<int>& bucket : stage.buckets) {
+    BucketReads reads = {stage.FirstPart(bucket[0]), stage.LastPart(bucket[0]),
+                         0};
+    std::int64_t bytes = 0;
+    for (const int i : bucket) {
+      reads.first = std::min(reads.first, stage.FirstPart(i));
+      reads.last = std::max(reads.last, stage.LastPart(i));
+      bytes += stage.parameter_elems[i] *
+               static_cast<std::int64_t>(nn::SizeOf(stage.parameter_dtypes[i]));
+    }
+    reads.bytes = bytes / owners * (owners - 1);
+    chunk.buckets.push_back(reads);
+  }
+  return chunk;
+}
+
 }  // namespace
 
 void FillBuckets(const StageBucketOptions& options,
                  std::vector<std::vector<bool>> trained,
                  std::vector<StagePlan>& stages) {
   Filler(options, std::move(trained), stages).Fill();
+}
+
+void FillParts(const nn::Module& module, const nn::ShapeRecord& record,
+               absl::Span<nn::Parameter* const> parameters, StagePlan& stage) {
+  absl::flat_hash_map<const nn::Parameter*, std::size_t> numbers;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    numbers.emplace(parameters[i], i);
+  }
+  std::vector<int> first(parameters.size(), -1), last(parameters.size());
+  const nn::Module* present = nullptr;
+  int part = -1;
+  for (const nn::ShapeRecord::Use& use : record.uses) {
+    const nn::Module* const here = PartOf(module, use.module);
+    if (here != present) ++part;
+    present = here;
+    const std::size_t i = numbers.at(use.parameter);
+    if (first[i] < 0) first[i] = part;
+    last[i] = part;
+  }
+  if (part < 1) return;
+  for (int& number : first) number = std::max(number, 0);
+  stage.first_parts = std::move(first);
+  stage.last_parts = std::move(last);
+}
+
+void GatherBeforeUses(const PlanOptions& options, const Plan& plan,
+                      const std::vector<int>& stages,
+                      const ReductionOptions& reductions, RankPlan& rank) {
+  if (!plan.gathers_values()) return;
+  GatherOptions gathers;
+  gathers.bytes_ahead = options.zero_ahead_bytes;
+  for (const int stage : stages) {
+    gathers.chunks.push_back(
+        ReadsOf(plan.stages[stage], plan.owners(), options.zero_keep));
+  }
+  rank.train = AddGathers(rank.train, reductions, gathers);
+  rank.evaluate = AddGathers(rank.evaluate, {}, gathers);
+}
+
+std::int64_t MostGathered(const Plan& plan, int pp) {
+  if (!plan.gathers_values()) return 0;
+  std::vector<ChunkReads> chunks;
+  for (const int stage : StagesAt(plan.placement(), pp)) {
+    chunks.push_back(
+        ReadsOf(plan.stages[stage], plan.owners(), /*keep=*/false));
+  }
+  std::int64_t held = 0, most = 0;
+  for (const Action& action : plan.ranks[pp].train.actions) {
+    const bool gathers = action.kind == ActionKind::kGatherValues;
+    if (!gathers && action.kind != ActionKind::kReleaseValues) continue;
+    const std::int64_t bytes = chunks[action.chunk].buckets[action.index].bytes;
+    held += gathers ? bytes : -bytes;
+    most = std::max(most, held);
+  }
+  return most;
 }
 
 }  // namespace troupe::pipeline

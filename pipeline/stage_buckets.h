@@ -9,6 +9,17 @@
 // ones of the others. Buckets are ordered by when their last gradient is
 // complete; then come those of delayed parameters, one for each dtype, and last
 // those of the stage's ties (pipeline/ties.h).
+//
+// Where values are gathered before their uses (pipeline/table/add_gathers.h),
+// the plan also says when a forward reads each bucket:
+//
+//   FillParts(*module, record, parameters, stage);   // of a shape-only forward
+//   GatherBeforeUses(options, plan, /*stages=*/{0}, reductions, rank_plan);
+//
+// The parts of a stage are the modules of its Sequentials, whose parameters are
+// there while the module runs; a Sequential that is recomputed is one part, and
+// so is a stage that is no Sequential. A bucket is read by the parts that have
+// its parameters.
 
 #ifndef PIPELINE_STAGE_BUCKETS_H_
 #define PIPELINE_STAGE_BUCKETS_H_
@@ -19,9 +30,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "nn/autograd/context.h"
+#include "nn/autograd/parameter.h"
+#include "nn/modules/module.h"
 #include "nn/tensor/dtype.h"
 #include "pipeline/buckets.h"
 #include "pipeline/plan.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::pipeline {
 
@@ -42,6 +58,20 @@ struct StageBucketOptions {
 void FillBuckets(const StageBucketOptions& options,
                  std::vector<std::vector<bool>> trained,
                  std::vector<StagePlan>& stages);
+
+// Sets StagePlan::first_parts and last_parts. `parameters`: those of the plan.
+void FillParts(const nn::Module& module, const nn::ShapeRecord& record,
+               absl::Span<nn::Parameter* const> parameters, StagePlan& stage);
+
+// Adds gathers to the tables of a rank, if the plan gathers values. `stages`:
+// those of the rank, by chunk. `reductions`: options of its training table.
+void GatherBeforeUses(const PlanOptions& options, const Plan& plan,
+                      const std::vector<int>& stages,
+                      const ReductionOptions& reductions, RankPlan& rank);
+
+// Returns the largest number of bytes that the ranks at coordinate `pp` have
+// gathered at a time; 0 if the plan gathers no values.
+std::int64_t MostGathered(const Plan& plan, int pp);
 
 }  // namespace troupe::pipeline
 

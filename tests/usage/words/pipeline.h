@@ -4,9 +4,12 @@
 #define TESTS_USAGE_WORDS_PIPELINE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "nn/autograd/context.h"
+#include "nn/autograd/parameter.h"
 #include "nn/modules/module.h"
 #include "nn/tensor/device.h"
 #include "nn/tensor/dtype.h"
@@ -84,6 +87,12 @@ namespace stage_buckets_h {
 extern const PlanOptions options;
 extern Plan plan;
 extern const std::vector<std::vector<bool>> trained;
+extern const std::unique_ptr<nn::Module> module;
+extern const nn::ShapeRecord record;
+extern const std::vector<nn::Parameter*> parameters;
+extern StagePlan stage;
+extern const ReductionOptions reductions;
+extern RankPlan rank_plan;
 }  // namespace stage_buckets_h
 
 namespace table_cursor_h {
