@@ -152,7 +152,12 @@ EvaluationSource::EvaluationSource(DatasetPtr dataset, Range samples,
       samples_(samples),
       micro_batch_size_(share.micro_batch_size),
       workers_(share.workers),
-      allocator_(&allocator) {}
+      allocator_(&allocator) {
+  const std::int64_t size = dataset_->size(), world = share.world;
+  const std::int64_t most =
+      share.even_batches ? size / world + (size % world != 0) : samples_.size();
+  batch_count_ = most / micro_batch_size_ + (most % micro_batch_size_ != 0);
+}
 
 absl::StatusOr<EvaluationSource> EvaluationSource::Create(
     DatasetPtr dataset, const Share& share, nn::Allocator& allocator) {
@@ -161,14 +166,10 @@ absl::StatusOr<EvaluationSource> EvaluationSource::Create(
   return EvaluationSource(std::move(dataset), samples, share, allocator);
 }
 
-std::int64_t EvaluationSource::batch_count() const {
-  return samples_.size() / micro_batch_size_ +
-         (samples_.size() % micro_batch_size_ != 0);
-}
-
 absl::StatusOr<Batch> EvaluationSource::At(std::int64_t i) const {
   TROUPE_CHECK(0 <= i && i < batch_count(), "a batch is one of batch_count()");
-  const std::int64_t begin = samples_.begin + i * micro_batch_size_;
+  const std::int64_t begin =
+      std::min(samples_.begin + i * micro_batch_size_, samples_.end);
   const std::int64_t end = std::min(begin + micro_batch_size_, samples_.end);
   std::vector<std::int64_t> indices(end - begin);
   std::iota(indices.begin(), indices.end(), begin);

@@ -44,6 +44,9 @@ struct Share {
   // Number of threads that read and decode the samples of a step. The batches
   // do not depend on it.
   int workers = 1;
+  // Whether an EvaluationSource has as many batches on all ranks; the last ones
+  // of ranks with fewer samples are empty.
+  bool even_batches = false;
 };
 
 class BatchSource {
@@ -99,7 +102,7 @@ class EvaluationSource {
                                                  const Share& share,
                                                  nn::Allocator& allocator);
 
-  std::int64_t batch_count() const;
+  std::int64_t batch_count() const { return batch_count_; }
   // Returns batch `i` of batch_count(). `position` is the index of its first
   // sample
   // in the dataset, `global_batch_size` the dataset's size.
@@ -114,6 +117,7 @@ class EvaluationSource {
   DatasetPtr dataset_;
   Range samples_;
   std::int64_t micro_batch_size_;
+  std::int64_t batch_count_;
   int workers_;
   nn::Allocator* allocator_;
 };

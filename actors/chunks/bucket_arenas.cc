@@ -52,6 +52,7 @@ absl::Status BucketArenas::Add(const ArenaLayout::Arena& layout,
   TROUPE_RETURN_IF_ERROR(arena->Initialize(options.seed));
   bucket_of_.resize(bucket_of_.size() + arena->slots().size(), nn::kNoBucket);
   arenas_.push_back(std::move(arena));
+  if (options.release_values) released_.emplace_back(*arenas_.back());
   return absl::OkStatus();
 }
 
@@ -99,6 +100,7 @@ nn::Tensor BucketArenas::OwnedValues(int bucket) const {
 std::vector<nn::Tensor> BucketArenas::StateOf(int bucket) const {
   const nn::ParameterArena& arena = ArenaOf(bucket);
   const int k = places_[bucket].k;
+  if (!released_.empty()) return {};
   std::vector<nn::Tensor> tensors = {arena.BucketValues(k)};
   if (arena.owners() > 1) return tensors;
   for (const auto& [name, state] : arena.states()) {

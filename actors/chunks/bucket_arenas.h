@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "actors/chunks/arena_layout.h"
 #include "nn/arena/parameter_arena.h"
+#include "nn/arena/released_values.h"
 #include "nn/autograd/parameter.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/dtype.h"
@@ -45,6 +46,9 @@ class BucketArenas {
     // them (nn::ParameterArena::Options).
     int owner = 0;
     int owners = 1;
+    // Whether values outside of the slice of this owner have memory only from
+    // HoldValues() to ReleaseValues().
+    bool release_values = false;
     int threads = 1;  // number of those that fill parameters
     std::optional<nn::DType> grad_dtype;  // unset: that of the parameters
     // Allocator of gradients, which outlives the arenas; null: that of the
@@ -95,6 +99,15 @@ class BucketArenas {
   absl::Status ZeroUnwritten(int bucket) {
     return ArenaOf(bucket).ZeroUnwritten(places_[bucket].k);
   }
+  // Do the same as the methods of nn::ReleasedValues; without
+  // Options::release_values, nothing.
+  void HoldValues(int bucket) {
+    if (!released_.empty()) ReleasedOf(bucket).Hold(places_[bucket].k);
+  }
+  void ReleaseValues(int bucket) {
+    if (!released_.empty()) ReleasedOf(bucket).Release(places_[bucket].k);
+  }
+
   bool slices_grads() const { return slices_grads_; }
   void DetachGrads(int bucket) {
     ArenaOf(bucket).DetachGrads(places_[bucket].k);
@@ -115,16 +128,22 @@ class BucketArenas {
     return ArenaOf(bucket).OwnedGrads(places_[bucket].k);
   }
   nn::Tensor OwnedValues(int bucket) const;
-  // Returns what all replicas have of the bucket, flat: its parameters, and the
-  // optimizer states unless owners share them.
+  // Returns what all replicas have of the bucket, flat: its parameters, unless
+  // they are released between uses, and the optimizer states unless owners
+  // share them.
   std::vector<nn::Tensor> StateOf(int bucket) const;
 
  private:
   BucketArenas() = default;
+  nn::ReleasedValues& ReleasedOf(int bucket) {
+    return released_[places_[bucket].arena];
+  }
   // Adds the parameters of one dtype.
   absl::Status Add(const ArenaLayout::Arena& layout, const Options& options);
 
   std::vector<std::shared_ptr<nn::ParameterArena>> arenas_;
+  // Indexed by arena; empty if values have memory all the time.
+  std::vector<nn::ReleasedValues> released_;
   std::vector<Place> places_;  // indexed by bucket of the plan
   // Bucket of each parameter, indexed by Parameter::index; kNoBucket: frozen.
   std::vector<int> bucket_of_;

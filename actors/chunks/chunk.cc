@@ -206,7 +206,7 @@ absl::Status Chunk::RunForward(int m) {
     TROUPE_RETURN_IF_ERROR(cache_.Begin(batches_.texts(m)));
     ctx.set_kv_cache(&cache_);
   }
-  if (train && setup_.gated) ctx.set_gate(&*ledger_);
+  if (ledger_->IsGate(train)) ctx.set_gate(&*ledger_);
   if (HasOwnStep(*setup_.spec, kind_)) {
     TROUPE_ASSIGN_OR_RETURN(const data::Batch batch, batches_.Whole(m));
     micro.outputs = {LossByStep(ctx, *setup_.spec, *module_, batch)};

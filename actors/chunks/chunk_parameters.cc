@@ -59,6 +59,7 @@ absl::Status ChunkParameters::MakeArenas(nn::Module& module) {
   if (options.owners > 1) {
     options.owner = plan.mesh.CoordOf(setup_.rank, pipeline::kDpAxis);
   }
+  options.release_values = plan.gathers_values();
   options.threads = setup_.start_threads;
   options.grad_dtype = plan.grad_dtype;
   options.grad_allocator = &ReducedMemory();

@@ -115,6 +115,10 @@ class ChunkParameters {
   const nn::ParameterArena& arena(int i) const { return arenas_->arena(i); }
   absl::Status HoldGrads(int bucket) { return arenas_->HoldGrads(bucket); }
   void ReleaseGrads(int bucket) { arenas_->ReleaseGrads(bucket); }
+  // Returns whether values are gathered before their uses.
+  bool gathers_values() const { return setup_.plan->gathers_values(); }
+  void HoldValues(int bucket) { arenas_->HoldValues(bucket); }
+  void ReleaseValues(int bucket) { arenas_->ReleaseValues(bucket); }
   absl::Status ZeroUnwritten(int bucket) {
     return arenas_->ZeroUnwritten(bucket);
   }
@@ -134,6 +138,11 @@ class ChunkParameters {
   }
   std::vector<nn::Tensor> StateOf(int bucket) const {
     return arenas_->StateOf(bucket);
+  }
+
+  // Releases the values of all buckets.
+  void ReleaseAllValues() {
+    for (int k = 0; k < num_buckets(); ++k) ReleaseValues(k);
   }
 
   // Adds the gradients per use of shared parameters (nn::AddUses). Call it when

@@ -114,8 +114,17 @@ void GradientLedger::LastReaderDone(nn::Parameter& parameter) {
 }
 
 absl::Status GradientLedger::AwaitValue(const nn::Parameter& parameter) {
-  return listener_->AwaitUpdate(setup_.chunk,
-                                setup_.parameters->BucketOf(parameter));
+  if (setup_.gated) {
+    TROUPE_RETURN_IF_ERROR(listener_->AwaitUpdate(
+        setup_.chunk, setup_.parameters->BucketOf(parameter)));
+  }
+  return AwaitGather(parameter);
+}
+
+absl::Status GradientLedger::AwaitGather(const nn::Parameter& parameter) {
+  return setup_.parameters->gathers_values()
+             ? listener_->AwaitGather(setup_.chunk, parameter)
+             : absl::OkStatus();
 }
 
 }  // namespace troupe::actors

@@ -71,6 +71,11 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
     // Called before a bucket gets memory for gradients that are kept as slices
     // alone. Returns once few enough reductions hold such memory.
     virtual absl::Status AwaitMemory() { return absl::OkStatus(); }
+    // Called before the present forward or backward reads the parameter, if
+    // values are gathered before their uses. Returns once its value is there.
+    virtual absl::Status AwaitGather(int /*chunk*/, const nn::Parameter&) {
+      return absl::OkStatus();
+    }
   };
 
   struct Setup {
@@ -106,6 +111,10 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   // this one's.
   void BeginPass(const std::vector<nn::Parameter*>& read, Mode mode, bool last,
                  int micro_batch = 0);
+  // Returns whether the forwards of a step have to ask it.
+  bool IsGate(bool trains) const {
+    return (trains && setup_.gated) || setup_.parameters->gathers_values();
+  }
   // Returns the first error that kept a bucket from becoming ready.
   const absl::Status& status() const { return status_; }
 
@@ -116,6 +125,9 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
                         const nn::Tensor& rows) override {
     return setup_.parameters->updates().UpdateRows(parameter, begin, rows,
                                                    scalars_);
+  }
+  absl::Status ValueNeeded(nn::Parameter& parameter) override {
+    return AwaitGather(parameter);
   }
   void GradientComplete(nn::Parameter& parameter) override;
   void LastReaderDone(nn::Parameter& parameter) override;
@@ -138,6 +150,7 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   // null: later passes add more.
   Pass* PassOf(Bucket& bucket) const;
 
+  absl::Status AwaitGather(const nn::Parameter& parameter);
   void CountGradients(const std::vector<nn::Parameter*>& read);
   void TellWhatIsDone();
   void TellIfDone(int bucket);

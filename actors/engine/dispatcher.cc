@@ -25,6 +25,10 @@ Dispatcher::Dispatcher(Options options, const EngineParts& parts,
   if (parts.overlaps_steps) {
     earlier_.emplace(options.train, options.buckets, nullptr);
   }
+  const EngineSetup& setup = parts.setup;
+  if (!setup.plan->gathers_values()) return;
+  train_values_.emplace(options.train, *setup.plan, setup.rank);
+  evaluate_values_.emplace(options.evaluate, *setup.plan, setup.rank);
 }
 
 absl::Status Dispatcher::Begin(StepKind kind, std::int64_t step,
@@ -116,6 +120,7 @@ absl::Status Dispatcher::Run(StepInFlight& step, int id) {
       actions_[static_cast<int>(step.ActionAt(id).kind)].get();
   TROUPE_CHECK(action != nullptr, "a receive ends with its message");
   step.cursor.Start(id);
+  if (pipeline::IsCompute(step.ActionAt(id).kind)) step.computing = id;
   TROUPE_ASSIGN_OR_RETURN(const StepAction::Progress progress,
                           action->Begin(id, step, *this));
   if (progress == StepAction::Progress::kDone) Finish(step, id);
@@ -201,6 +206,26 @@ absl::Status Dispatcher::AwaitMemory() {
       TROUPE_ASSIGN_OR_RETURN(ran, RunNext(*present_, /*busy=*/true));
     }
     if (parts_.reducer.in_flight() < 2) return absl::OkStatus();
+    parts_.wait.AwaitNews();
+  }
+}
+
+absl::Status Dispatcher::AwaitGather(int chunk,
+                                     const nn::Parameter& parameter) {
+  StepInFlight& step = *present_;
+  const auto& turns = present_ == &train_ ? train_values_ : evaluate_values_;
+  const int bucket = parts_.parameters[chunk]->BucketOf(parameter);
+  TROUPE_ASSIGN_OR_RETURN(const ValueTurns::Wait wait,
+                          turns->WaitFor(step, chunk, parameter, bucket));
+  while (true) {
+    for (const ValueTurns::Turn& turn : wait.passed) {
+      if (!step.IsDone(turn.gather) || step.IsDone(turn.release)) continue;
+      TROUPE_RETURN_IF_ERROR(Run(step, turn.release));
+    }
+    // Gathers behind this one may begin while the reader runs.
+    TROUPE_ASSIGN_OR_RETURN(const bool ran, RunNext(step, /*busy=*/true));
+    if (ran) continue;
+    if (step.IsDone(wait.gather)) return absl::OkStatus();
     parts_.wait.AwaitNews();
   }
 }

@@ -40,7 +40,9 @@
 #include "actors/engine/inbox.h"
 #include "actors/engine/step_action.h"
 #include "actors/engine/step_in_flight.h"
+#include "actors/engine/value_turns.h"
 #include "base/event.h"
+#include "nn/autograd/parameter.h"
 #include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
@@ -113,6 +115,7 @@ class Dispatcher : private Chunk::Listener {
   void BucketReleased(int chunk, int bucket) override;
   absl::Status AwaitUpdate(int chunk, int bucket) override;
   absl::Status AwaitMemory() override;
+  absl::Status AwaitGather(int chunk, const nn::Parameter& parameter) override;
 
   bool IsEarlier(std::int64_t step) const {
     return earlier_ && earlier_->IsOf(step);
@@ -132,6 +135,8 @@ class Dispatcher : private Chunk::Listener {
   StepInFlight train_, evaluate_;
   std::optional<StepInFlight> earlier_;  // none if steps do not overlap
   std::optional<StepTrace> earlier_trace_;
+  // Gathers of the two tables; none if replicas have whole values.
+  std::optional<ValueTurns> train_values_, evaluate_values_;
   StepInFlight* present_ = &train_;
 };
 

@@ -22,7 +22,7 @@ bool LayersCommunicate(const pipeline::Plan& plan, int rank) {
 pipeline::StepTable BoundedTable(pipeline::StepTable table,
                                  const pipeline::Plan& plan, int rank) {
   if (plan.dispatch == pipeline::Dispatch::kStrict ||
-      LayersCommunicate(plan, rank)) {
+      LayersCommunicate(plan, rank) || plan.gathers_values()) {
     pipeline::KeepComputeOrder(table);
   } else {
     pipeline::BoundActivations(table);

@@ -148,9 +148,28 @@ absl::Status GatherAllPieces(const EngineParts& parts, std::int64_t step) {
   return absl::OkStatus();
 }
 
+// Gathers values that the replicas have slices of, in the memory of the first
+// one.
+absl::Status GatherValues(ChunkParameters& parameters,
+                          LayerCollectives& replicas, std::int64_t step) {
+  for (int bucket = 0; bucket < parameters.num_buckets(); ++bucket) {
+    parameters.HoldValues(bucket);
+    const absl::Status status =
+        replicas.Run(parameters.updates().GatherValues(bucket));
+    if (!status.ok()) return WithPlace(status, "values of all owners", step);
+    if (replicas.rank() != 0) parameters.ReleaseValues(bucket);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status GatherStates(const EngineParts& parts, std::int64_t step) {
   LayerCollectives* const replicas = parts.device.Along("dp");
   TROUPE_CHECK(replicas != nullptr, "a plan with owners has the group");
+  if (parts.setup.plan->gathers_values()) {
+    for (ChunkParameters* parameters : parts.parameters) {
+      TROUPE_RETURN_IF_ERROR(GatherValues(*parameters, *replicas, step));
+    }
+  }
   for (ChunkParameters* parameters : parts.parameters) {
     for (int i = 0; i < parameters->num_arenas(); ++i) {
       const nn::ParameterArena& arena = parameters->arena(i);

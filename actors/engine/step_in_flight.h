@@ -46,6 +46,7 @@ struct StepInFlight {
     loss = its_loss;
     loss_reduced = inspected = concluded = false;
     under_way = true;
+    computing = -1;
     cursor.Begin();
   }
   // Takes over what is left of `other`, whose table is the same, and traces it
@@ -84,6 +85,7 @@ struct StepInFlight {
   StepTrace* trace;
   StepLoss* loss = nullptr;
   bool loss_reduced = false;
+  int computing = -1;  // the compute action that has begun last
   // Whether the norm of all gradients, and whether all are finite, is known for
   // this rank's gradients (`inspected`) and for those of all ranks
   // (`concluded`).

@@ -22,16 +22,17 @@ pipeline::StepTable TrainTableOf(const EngineSetup& setup) {
   return BoundedTable(std::move(table), *setup.plan, setup.rank);
 }
 
-// Returns whether steps overlap. Four cases have nothing to overlap: with
+// Returns whether steps overlap. Five cases have nothing to overlap: with
 // inline reductions none is under way when a step ends; an update that needs
 // all buckets would delay the whole next forward; an update within the
 // reduction ends with it; a device with queues orders updates and forward in
-// its queues.
+// its queues; gathers before uses need the updates.
 bool OverlapsSteps(const EngineSetup& setup, const RankDevice& device) {
   const pipeline::Plan& plan = *setup.plan;
   const auto& actions = setup.train_table.actions;
   return plan.cross_step && !plan.update_needs_all_buckets &&
-         !plan.RankPlanOf(setup.rank).reduce_inline && !device.has_queues() &&
+         !plan.gathers_values() && !plan.RankPlanOf(setup.rank).reduce_inline &&
+         !device.has_queues() &&
          std::none_of(actions.begin(), actions.end(), [](const auto& action) {
            return pipeline::IsCollective(action.kind) &&
                   pipeline::RuleOf(action.kind).Has(pipeline::kMakesParameters);
@@ -118,6 +119,7 @@ absl::Status StepRunner::MakeChunks() {
     parts_.Add(std::move(made));
   }
   parts_.RegisterRanges();
+  ReleaseValues();
   return absl::OkStatus();
 }
 
@@ -146,11 +148,22 @@ absl::Status StepRunner::ShareState(StepKind kind, std::int64_t step) {
 absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(
     std::int64_t step, const SnapshotParts& made) {
   TROUPE_CHECK(!dispatcher_->has_earlier(), "a snapshot is of whole steps");
-  return SnapshotOf(*parts_, scaler_.get(), step, made);
+  absl::StatusOr<PendingSnapshot> snapshot =
+      SnapshotOf(*parts_, scaler_.get(), step, made);
+  ReleaseValues();
+  return snapshot;
 }
 
 absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {
-  return RestoreFrom(checkpoint, *parts_, scaler_.get());
+  TROUPE_RETURN_IF_ERROR(RestoreFrom(checkpoint, *parts_, scaler_.get()));
+  ReleaseValues();
+  return absl::OkStatus();
+}
+
+void StepRunner::ReleaseValues() {
+  for (ChunkParameters* parameters : parts_->parameters) {
+    parameters->ReleaseAllValues();
+  }
 }
 
 }  // namespace troupe::actors

@@ -135,6 +135,8 @@ class StepRunner {
   absl::Status Init(Host* host);
   absl::Status MakeLosses();
   absl::Status MakeChunks();
+  // Releases values that are gathered before their uses.
+  void ReleaseValues();
   // Returns `exhausted`, with the largest holders of the memory added.
   absl::Status WithHolders(const absl::Status& exhausted) const;
 

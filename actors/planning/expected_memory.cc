@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/format_bytes.h"
 #include "nn/modules/recompute.h"
+#include "pipeline/stage_buckets.h"
 #include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
@@ -51,6 +52,8 @@ class Estimate {
     ExpectedMemory memory;
     memory.ranks = plan_.mesh.size();
     const std::vector<int> stages = plan_.StagesOf(rank);
+    memory.parameters += static_cast<double>(pipeline::MostGathered(
+        plan_, plan_.mesh.CoordOf(rank, pipeline::kPpAxis)));
     for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
       const int number = stages[chunk];
       TROUPE_RETURN_IF_ERROR(AddParameters(plan_.stages[number], memory));
@@ -71,7 +74,8 @@ class Estimate {
     for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
       const std::int64_t elems = stage.parameter_elems[i];
       const nn::DType dtype = stage.parameter_dtypes[i];
-      memory.parameters += BytesOf(elems, dtype);
+      const bool owned = trained[i] && plan_.gathers_values();
+      memory.parameters += BytesOf(elems, dtype) / (owned ? plan_.owners() : 1);
       if (!trained[i]) continue;
       memory.gradients += BytesOf(elems, plan_.grad_dtype.value_or(dtype)) /
                           (plan_.SlicesGradients() ? plan_.owners() : 1);

@@ -19,6 +19,7 @@ using pipeline::SignalKind;
 // table.
 bool KeepsOrder(const pipeline::Plan& plan, int pp) {
   if (plan.dispatch == pipeline::Dispatch::kStrict) return true;
+  if (plan.gathers_values()) return true;
   const std::vector<int> stages = pipeline::StagesAt(plan.placement(), pp);
   return std::any_of(stages.begin(), stages.end(), [&](int stage) {
     return !plan.stages[stage].layer_axes.empty();
@@ -64,6 +65,7 @@ ExecutedOrder::ExecutedOrder(const pipeline::Plan& plan) : plan_(plan) {
 absl::Status ExecutedOrder::See(const TraceEvent& event) {
   const Table& table = tables_[plan_.mesh.CoordsOf(event.rank).pp];
   Progress& progress = progress_[{event.rank, event.step}];
+  progress.begun.resize(table.table.actions.size());
   progress.done.resize(table.table.actions.size());
   switch (event.kind) {
     case TraceKind::kBucketReady:
@@ -83,6 +85,7 @@ absl::Status ExecutedOrder::See(const TraceEvent& event) {
     progress.done[place->second] = true;
     return absl::OkStatus();
   }
+  progress.begun[place->second] = true;
   const std::string missing =
       Missing(table, table.table.actions[place->second], progress);
   if (missing.empty()) return absl::OkStatus();
@@ -94,6 +97,12 @@ absl::Status ExecutedOrder::See(const TraceEvent& event) {
 std::string ExecutedOrder::Missing(const Table& table, const Action& action,
                                    const Progress& progress) const {
   for (const Signal& need : action.needs) {
+    // A bucket may be released in the course of its last reader.
+    if (action.kind == pipeline::ActionKind::kReleaseValues &&
+        pipeline::IsCompute(table.table.actions[need.id].kind) &&
+        progress.begun[need.id]) {
+      continue;
+    }
     if (!IsThere(table, need, progress)) return NameOf(need, table.table);
   }
   return "";

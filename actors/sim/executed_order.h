@@ -44,7 +44,7 @@ class ExecutedOrder {
   };
   // Progress of a rank in a step.
   struct Progress {
-    std::vector<bool> done;  // whether each action has ended
+    std::vector<bool> begun, done;  // indexed by action
     // Number of times that each bucket, as chunk and number, was ready.
     std::map<std::pair<int, int>, int> ready;
   };

@@ -106,7 +106,7 @@ class Checker {
           TROUPE_RETURN_IF_ERROR(
               Check(event, life.updated == 1, "not updated exactly once"));
           TROUPE_RETURN_IF_ERROR(
-              Check(event, life.gathered == (plan_.owners() > 1 ? 1 : 0),
+              Check(event, life.gathered == (GathersUpdates() ? 1 : 0),
                     "not gathered exactly once"));
         }
       }
@@ -130,6 +130,10 @@ class Checker {
   }
 
   // Returns whether the action updates the bucket.
+  // Returns whether a gather follows each update.
+  bool GathersUpdates() const {
+    return plan_.owners() > 1 && !plan_.gathers_values();
+  }
   static bool Updates(const TraceEvent& event) {
     return pipeline::RuleOf(event.action).Has(pipeline::kMakesParameters);
   }

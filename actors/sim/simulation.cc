@@ -78,7 +78,8 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   hooks.after_step = [&](int rank, std::int64_t step,
                          const nn::ParameterArena& arena) {
     if (arena.values().host_accessible()) {
-      scheduler.Mix(parameters_.Note(rank, step, arena));
+      scheduler.Mix(
+          parameters_.Note(rank, step, arena, plan_.gathers_values()));
     }
     if (options_.after_step) options_.after_step(rank, step, arena);
   };

@@ -30,6 +30,14 @@ absl::Status CheckOwners(const pipeline::PlanOptions& options,
 
 absl::Status CheckPieces(const pipeline::Plan& plan,
                          const nn::Optimizer& optimizer, nn::Kernels& kernels) {
+  if (plan.gathers_values() && kernels.queues() != nullptr) {
+    using Options = pipeline::PlanOptions;
+    return base::WithFields<&Options::zero_stage>(absl::UnimplementedError(
+        absl::StrCat(base::FieldName<&Options::zero_stage>(),
+                     " = 3 releases parameters between their uses, which this "
+                     "device, which runs kernels in queues, cannot do yet; use "
+                     "the cpu, or set it to 1")));
+  }
   if (!plan.SplitsParameters()) return absl::OkStatus();
   const char* why = nullptr;
   if (!optimizer.IsElementwise()) {

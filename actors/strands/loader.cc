@@ -19,6 +19,8 @@ absl::Status Open(LoaderState& state) {
   share.world = plan.mesh.dp();
   share.micro_batch_size = plan.micro_batch_size;
   share.workers = spec.load_workers;
+  // Evaluations gather values, so all replicas run as many.
+  share.even_batches = plan.gathers_values();
   if (span.sampler) {
     TROUPE_ASSIGN_OR_RETURN(
         state.train,

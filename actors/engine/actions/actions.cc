@@ -36,11 +36,14 @@ std::unique_ptr<StepAction> Make(ActionKind kind, const EngineParts& parts) {
       return std::make_unique<ReduceTiedAction>(parts);
     case ActionKind::kUpdateBucket:
       return std::make_unique<UpdateAction>(parts);
+    case ActionKind::kReleaseValues:
+      return std::make_unique<ReleaseAction>(parts);
     case ActionKind::kReduceLoss:
     case ActionKind::kReduceFindings:
     case ActionKind::kReduceBucket:
     case ActionKind::kReduceUpdateBucket:
     case ActionKind::kGatherBucket:
+    case ActionKind::kGatherValues:
       return MakeCollectiveAction(kind, parts);
   }
   return nullptr;

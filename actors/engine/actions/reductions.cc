@@ -199,6 +199,25 @@ absl::Status EndGather(const EngineParts& parts, const Action& action,
   return absl::OkStatus();
 }
 
+// --- GV: the same before the values are used; each replica has its slice. ---
+
+Made GatherValues(const EngineParts& parts, const Action& action,
+                  StepInFlight&) {
+  ChunkParameters& parameters = parts.ParametersOf(action);
+  parameters.HoldValues(action.index);
+  return parameters.updates().GatherValues(action.index);
+}
+
+base::Event ValuesReady(const EngineParts&, const Action&,
+                        const StepInFlight&) {
+  return base::Event();
+}
+
+absl::Status EndValues(const EngineParts&, const Action&, StepInFlight&,
+                       const base::Event&) {
+  return absl::OkStatus();
+}
+
 struct KindSteps {
   ActionKind kind;
   CollectiveAction::Steps steps;
@@ -210,6 +229,7 @@ constexpr KindSteps kSteps[] = {
     {ActionKind::kReduceBucket, {ReduceGrads, GradsReady, EndGrads}},
     {ActionKind::kReduceUpdateBucket, {ReduceAndUpdate, GradsReady, EndUpdate}},
     {ActionKind::kGatherBucket, {GatherSlices, SlicesReady, EndGather}},
+    {ActionKind::kGatherValues, {GatherValues, ValuesReady, EndValues}},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// LR, NR, AR, RU, AG: one collective each, in the group that the rules name
+// LR, NR, AR, RU, AG, GV: one collective each, in the group that the rules name
 // (pipeline/table/action_rules.h). A row of the table in reductions.cc makes
 // the collective, says when its range is ready and handles its end;
 // CollectiveAction gives it to the Reducer.

@@ -29,4 +29,13 @@ absl::StatusOr<StepAction::Progress> UpdateAction::Begin(int id,
   return Progress::kDone;
 }
 
+absl::StatusOr<StepAction::Progress> ReleaseAction::Begin(int id,
+                                                          StepInFlight& step,
+                                                          Dispatcher&) {
+  const pipeline::Action& action = step.ActionAt(id);
+  const TraceScope scope(*step.trace, action);
+  parts_.ParametersOf(action).ReleaseValues(action.index);
+  return Progress::kDone;
+}
+
 }  // namespace troupe::actors

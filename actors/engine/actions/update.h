@@ -1,6 +1,6 @@
 // UP: the update of a bucket, in the queue of updates. If the optimizer needs
 // findings from all gradients (findings.h), the first update of a step
-// completes them.
+// completes them. RL: the release of values that were gathered for their uses.
 
 #ifndef ACTORS_ENGINE_ACTIONS_UPDATE_H_
 #define ACTORS_ENGINE_ACTIONS_UPDATE_H_
@@ -22,6 +22,17 @@ class UpdateAction : public StepAction {
   // scale.
   absl::Status Conclude(StepInFlight& step);
 
+  const EngineParts& parts_;
+};
+
+class ReleaseAction : public StepAction {
+ public:
+  explicit ReleaseAction(const EngineParts& parts) : parts_(parts) {}
+
+  absl::StatusOr<Progress> Begin(int id, StepInFlight& step,
+                                 Dispatcher& dispatcher) override;
+
+ private:
   const EngineParts& parts_;
 };
 

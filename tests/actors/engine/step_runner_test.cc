@@ -1,5 +1,8 @@
 #include "actors/engine/step_runner.h"
 
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "actors/engine/fiber/strand_fiber.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
@@ -86,6 +90,43 @@ TEST(StepRunnerTest, StagesGiveTheBitsOfOneRank) {
   ParameterValues both = ValuesOf(ranks.runner(0).arena());
   both.merge(ValuesOf(ranks.runner(1).arena()));
   EXPECT_EQ(both, expected);
+}
+
+// Each rank has the values of its slices alone between uses; others are NaN
+// where a use comes too early or too late.
+TEST(StepRunnerTest, GathersBeforeUsesGiveTheBitsOfOneRank) {
+  const ParameterValues expected = OneRank();
+  for (const int micro_batch : {0, 3}) {
+    for (const std::int64_t ahead : {0, 100, 1 << 20}) {
+      for (const bool run_inline : {false, true}) {
+        SCOPED_TRACE(absl::StrCat(ahead, " ahead, micro-batches of ",
+                                  micro_batch, run_inline ? ", inline" : ""));
+        const EngineFixture two(
+            {/*ranks=*/2, Numbers::kExact, kSteps, /*fused=*/run_inline},
+            [&](JobSpec& spec) {
+              spec.plan.zero_stage = 3;
+              spec.plan.zero_ahead_bytes = ahead;
+              spec.plan.micro_batch_size = micro_batch;
+            });
+        ThreadRanks ranks(two);
+        ranks.Run(kSteps);
+        ParameterValues values = ValuesOf(ranks.runner(0).arena());
+        const nn::ParameterArena& other = ranks.runner(1).arena();
+        const ParameterValues theirs = ValuesOf(other);
+        for (const nn::ArenaSlot& slot : other.slots()) {
+          const nn::ArenaRange owned = other.Owned(slot.bucket);
+          const std::string& name = slot.parameter->name;
+          for (std::size_t i = 0; i < values[name].size(); ++i) {
+            const auto element = slot.begin + static_cast<std::int64_t>(i);
+            if (element < owned.begin || element >= owned.end) continue;
+            EXPECT_TRUE(std::isnan(values[name][i])) << name;
+            values[name][i] = theirs.at(name)[i];
+          }
+        }
+        EXPECT_EQ(values, expected);
+      }
+    }
+  }
 }
 
 // A layer all-reduces inside forward and backward, while buckets are reduced.

@@ -1,10 +1,12 @@
-// Tests ZeRO stages 1 and 2: each replica has the optimizer's states for one
-// slice of each bucket, updates it and gathers those of the others; under stage
-// 2 it keeps reduced gradients for that slice alone. The parameters have the
-// bits of replicas that each have everything.
+// Tests ZeRO: each replica has the optimizer's states for one slice of each
+// bucket, updates it and gathers those of the others: behind the updates, or at
+// stage 3 before each use of the values. From stage 2 on it keeps reduced
+// gradients for that slice alone. The parameters have the bits of replicas that
+// each have everything.
 
 #include <errno.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,7 +50,7 @@ JobSpec SpecOf(int dp, int pp, int stage, std::int64_t steps = 3) {
   return spec;
 }
 
-constexpr int kStages[] = {1, 2};
+constexpr int kStages[] = {1, 2, 3};
 
 // Gives each replica one micro-batch a step: only then stage 2 has the bits of
 // others without `zero_accumulates_whole`.
@@ -91,6 +93,38 @@ TEST(ZeroTest, HasTheBitsOfWholeStates) {
       spec.optimizer = AdamWith(common);
       ExpectTheBitsOfDdp(spec, 10);
     }
+  }
+}
+
+// Whatever is ahead of the part that runs, and for several micro-batches.
+TEST(ZeroTest, GathersAheadHaveTheBitsOfWholeValues) {
+  for (const int pp : {1, 2}) {
+    for (const std::int64_t ahead : {0, 200, 1 << 20}) {
+      for (const bool keep : {false, true}) {
+        SCOPED_TRACE(absl::StrCat("pp ", pp, ", ", ahead, " bytes ahead",
+                                  keep ? ", kept" : ""));
+        JobSpec spec = SpecOf(3, pp, 3);
+        spec.plan.micro_batch_size = 2;
+        spec.plan.zero_accumulates_whole = true;
+        spec.plan.zero_ahead_bytes = ahead;
+        spec.plan.zero_keep = keep;
+        ExpectTheBitsOfWholeStates(spec, 10);
+      }
+    }
+  }
+}
+
+// Ranks have different numbers of batches of the test set, and each batch
+// gathers.
+TEST(ZeroTest, EvaluatesWhatGathersBeforeItsUses) {
+  for (const int dp : {2, 3, 4}) {
+    SCOPED_TRACE(absl::StrCat("dp ", dp));
+    JobSpec spec = SpecOf(dp, 1, 3);
+    spec.test = spec.train;
+    spec.eval_every = 1;
+    spec.plan.micro_batch_size = 5;
+    spec.plan.zero_accumulates_whole = true;
+    ExpectTheBitsOfWholeStates(spec, 10);
   }
 }
 
@@ -225,7 +259,7 @@ TEST(ZeroTest, CheckpointsAreThoseOfWholeStates) {
   common.ema_decay = 0.9;
   const MakeOptimizerFn optimizer = AdamWith(common);
   std::vector<std::string> dirs;
-  for (const int stage : {0, 1, 2}) {
+  for (const int stage : {0, 1, 2, 3}) {
     dirs.push_back(FreshFolder(absl::StrCat("zero_stage_", stage)));
     JobSpec spec = SpecOf(2, 1, stage);
     spec.optimizer = optimizer;
@@ -245,7 +279,7 @@ TEST(ZeroTest, CheckpointsAreThoseOfWholeStates) {
     }
   }
   for (const int dp : {2, 4}) {
-    for (const int stage : {0, 1, 2}) {
+    for (const int stage : {0, 1, 2, 3}) {
       EXPECT_EQ(LossesFrom(dirs[stage], dp, stage, optimizer),
                 LossesFrom(dirs[0], dp, 0, optimizer))
           << "dp " << dp << ", stage " << stage;

@@ -178,6 +178,15 @@ extern Dispatcher dispatcher;
 extern const Transfer transfer;
 }  // namespace inbox_h
 
+namespace value_turns_h {
+extern const pipeline::StepTable table;
+extern const pipeline::Plan plan;
+extern const int rank;
+extern const StepInFlight& step;
+extern const nn::Parameter& parameter;
+extern const int k;
+}  // namespace value_turns_h
+
 namespace layer_collectives_h {
 extern const RankGroups groups;
 extern nn::Kernels& kernels;
