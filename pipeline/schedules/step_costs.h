@@ -32,7 +32,7 @@ struct StageCosts {
   double held = 0;    // memory, all the time: parameters and the like
   // Time of the reduction of each bucket over replicas; empty: they take none.
   std::vector<double> reductions = {};
-  // Time of the gather of each bucket's values (AG); empty: they take none.
+  // Time of a gather of each bucket's values (AG, GV); empty: they take none.
   std::vector<double> gathers = {};
   // Time for which a forward and a backward wait for collectives of their
   // layers, such as sums over tp. A rank does nothing else meanwhile.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/schedules/critical_path.h"
+#include "pipeline/schedules/read_parts.h"
 #include "pipeline/table/action_rules.h"
 #include "pipeline/table/activation_bound.h"
 #include "pipeline/table/compute_order.h"
@@ -22,7 +23,7 @@ namespace {
 struct Happening {
   enum class What {
     kMayBegin,     // the rank is free for the step
-    kComputed,     // a compute action has ended
+    kComputed,     // a compute action, or one of its parts, has ended
     kArrived,      // the message of a receive is there
     kReduced,      // a reduction or gather has ended
     kBucketReady,  // gradients of a bucket are complete, within a backward
@@ -47,23 +48,27 @@ std::uint32_t BitOf(ActionKind kind) {
   return std::uint32_t{1} << static_cast<int>(kind);
 }
 
-bool HasTransfers(const StepTable& table) {
-  return std::any_of(
-      table.actions.begin(), table.actions.end(),
-      [](const Action& a) { return IsSend(a.kind) || IsReceive(a.kind); });
+template <typename Has>
+bool HasAny(const StepTable& table, const Has& has) {
+  return std::any_of(table.actions.begin(), table.actions.end(),
+                     [&](const Action& action) { return has(action.kind); });
 }
 
-bool HasGathers(const StepTable& table) {
-  return std::any_of(
-      table.actions.begin(), table.actions.end(),
-      [](const Action& a) { return a.kind == ActionKind::kGatherValues; });
+bool GathersBucket(ActionKind kind) {
+  return kind == ActionKind::kGatherBucket || kind == ActionKind::kGatherValues;
+}
+
+bool HasTransfers(const StepTable& table) {
+  return HasAny(table, IsSend) || HasAny(table, IsReceive);
 }
 
 // Returns the table as the engine runs it.
 StepTable Ready(const StepTable& table, const std::vector<ChunkEnds>& ends,
                 bool adds_transfers, Dispatch dispatch) {
   StepTable ready = adds_transfers ? AddTransfers(table, ends) : table;
-  if (dispatch == Dispatch::kStrict || HasGathers(ready)) {
+  const bool gathers = HasAny(
+      table, [](ActionKind kind) { return kind == ActionKind::kGatherValues; });
+  if (dispatch == Dispatch::kStrict || gathers) {
     KeepComputeOrder(ready);
   } else {
     BoundActivations(ready);
@@ -77,7 +82,8 @@ class Simulator {
             const StepCosts& costs, Dispatch dispatch,
             std::vector<double> begins)
       : placement_(placement), costs_(costs), begins_(std::move(begins)) {
-    const bool adds = std::none_of(tables.begin(), tables.end(), HasTransfers);
+    const bool adds = placement.size() > 1 &&
+                      std::none_of(tables.begin(), tables.end(), HasTransfers);
     for (int rank = 0; rank < static_cast<int>(tables.size()); ++rank) {
       ranks_.emplace_back(
           Ready(tables[rank], EndsAt(placement, rank), adds, dispatch),
@@ -133,14 +139,20 @@ class Simulator {
           index(cursor.table()),
           stages(std::move(at)),
           buckets(cursor.table().bucket_counts()),
+          parts(ReadPartsOf(cursor.table())),
           last(cursor.table().micro_batches() - 1) {}
 
     TableCursor cursor;
     TableIndex index;
     std::vector<int> stages;   // indexed by chunk
     std::vector<int> buckets;  // indexed by chunk
-    int last;                  // micro-batch
+    // Indexed by action; empty for those that run as a whole.
+    std::vector<std::vector<ReadPart>> parts;
+    int last;  // micro-batch
     int computing = -1;
+    std::size_t part = 0;     // the present one of that action
+    double part_seconds = 0;  // time of each part
+    int awaited = -1;         // gather that the part waits for
     int alive = 0;
     double memory = 0;
     double reduces_until = 0;  // time
@@ -211,7 +223,7 @@ class Simulator {
                                            const Action& action) const {
     static const auto* const kNone = new std::vector<double>();
     if (ReducesBucket(action.kind)) return ReductionsOf(rank, action.chunk);
-    if (action.kind != ActionKind::kGatherBucket) return *kNone;
+    if (!GathersBucket(action.kind)) return *kNone;
     return costs_.stages[rank.stages[action.chunk]].gathers;
   }
 
@@ -226,6 +238,7 @@ class Simulator {
 
   void ComputeNext(int r, double now) {
     Rank& rank = ranks_[r];
+    if (rank.awaited >= 0) BeginPart(r, now);
     if (rank.computing >= 0 || now < begins_[r]) return;
     const int id = rank.cursor.NextRunnable(/*busy=*/false);
     if (id < 0) return;
@@ -248,6 +261,13 @@ class Simulator {
     record.actions.push_back(
         {r, {action.kind, action.index, {}, action.chunk}, now, end});
     record.busy += computed;
+    rank.part = 0;
+    if (!rank.parts[id].empty()) {
+      rank.part_seconds =
+          (end - now) / static_cast<double>(rank.parts[id].size());
+      BeginPart(r, now);
+      return;
+    }
     if (EndsBackward(action.kind)) {
       const auto buckets =
           static_cast<int>(ReductionsOf(rank, action.chunk).size());
@@ -259,16 +279,43 @@ class Simulator {
     queue_.push({end, ++number_, r, What::kComputed, id});
   }
 
+  // Begins the present part of a rank's action, once its values are there.
+  void BeginPart(int r, double now) {
+    Rank& rank = ranks_[r];
+    const int gather = rank.parts[rank.computing][rank.part].gather;
+    rank.awaited = rank.cursor.Given({SignalKind::kDone, gather}) ? -1 : gather;
+    if (rank.awaited >= 0) return;
+    queue_.push({now + rank.part_seconds, ++number_, r, What::kComputed,
+                 rank.computing});
+  }
+
+  // Ends the present part. Returns whether it was the last one.
+  bool EndPart(const Happening& now) {
+    Rank& rank = ranks_[now.rank];
+    const ReadPart& part = rank.parts[now.action][rank.part];
+    const Action& action = ActionOf(now.rank, now.action);
+    if (EndsBackward(action.kind)) CompleteBucket(rank, part.bucket, action);
+    if (part.release >= 0) rank.cursor.Finish(part.release);
+    if (++rank.part < rank.parts[now.action].size()) {
+      BeginPart(now.rank, now.time);
+      return false;
+    }
+    step_.ranks[now.rank].actions.back().end = now.time;
+    return true;
+  }
+
   void Computed(const Happening& now) {
     Rank& rank = ranks_[now.rank];
     const Action& action = ActionOf(now.rank, now.action);
+    const bool in_parts = !rank.parts[now.action].empty();
+    if (in_parts && !EndPart(now)) return;
     rank.computing = -1;
     rank.cursor.Finish(now.action);
     if (!EndsBackward(action.kind)) return;
     --rank.alive;
     rank.memory -= BytesOf(rank, action);
     // Buckets whose reductions take time were ready in the course of it.
-    if (!ReductionsOf(rank, action.chunk).empty()) return;
+    if (in_parts || !ReductionsOf(rank, action.chunk).empty()) return;
     for (int k = 0; k < rank.buckets[action.chunk]; ++k) {
       CompleteBucket(rank, k, action);
     }
@@ -385,18 +432,6 @@ class Simulator {
 };
 
 }  // namespace
-
-int SimulatedStep::activations_max() const {
-  int most = 0;
-  for (const SimulatedRank& r : ranks) most = std::max(most, r.activations_max);
-  return most;
-}
-
-double SimulatedStep::memory_max() const {
-  double most = 0;
-  for (const SimulatedRank& r : ranks) most = std::max(most, r.memory_max);
-  return most;
-}
 
 absl::StatusOr<SimulatedStep> SimulateStep(const std::vector<StepTable>& tables,
                                            const Placement& placement,

@@ -13,9 +13,10 @@
 //
 // A rank runs one compute action at a time, for the time of its stage. A
 // message takes the transfer time between ranks, and none within a rank. A
-// rank's reductions over replicas, and gathers of values (AG), follow each
+// rank's reductions over replicas, and gathers of values (AG, GV), follow each
 // other beside its compute actions, each for the time of its bucket; the
-// buckets of a stage are ready one after the other during its last backward.
+// buckets of a stage are ready one after the other during its last backward. An
+// action waits for its GVs in its course (read_parts.h).
 // Collectives of layers make their actions longer (StageCosts::forward_sums).
 // Updates and other collectives take no time. The duration ends with the last
 // compute action. Tables may have any actions, or compute actions alone: then
@@ -27,6 +28,7 @@
 #ifndef PIPELINE_SCHEDULES_STEP_SIMULATION_H_
 #define PIPELINE_SCHEDULES_STEP_SIMULATION_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -61,8 +63,18 @@ struct SimulatedStep {
   std::vector<SimulatedAction> critical_path;
 
   // Largest values over the ranks.
-  int activations_max() const;
-  double memory_max() const;
+  int activations_max() const {
+    int most = 0;
+    for (const SimulatedRank& r : ranks) {
+      most = std::max(most, r.activations_max);
+    }
+    return most;
+  }
+  double memory_max() const {
+    double most = 0;
+    for (const SimulatedRank& r : ranks) most = std::max(most, r.memory_max);
+    return most;
+  }
 };
 
 // `begins`: times at which the ranks are free for the step; 0 for ranks that it

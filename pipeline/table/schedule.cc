@@ -107,7 +107,7 @@ StepTable AddTransfers(const StepTable& compute,
       Append(table, ActionKind::kRecvActivation, m, chunk);
     }
     if (backward && after) Append(table, ActionKind::kRecvGradient, m, chunk);
-    Append(table, action.kind, m, chunk);
+    Append(table, action.kind, m, chunk, action.round);
     if (forward && after) Append(table, ActionKind::kSendActivation, m, chunk);
     if (backward && before) Append(table, ActionKind::kSendGradient, m, chunk);
   }

@@ -2,6 +2,7 @@
 
 #include "gtest/gtest.h"
 #include "pipeline/schedules/schedules.h"
+#include "pipeline/table/add_gathers.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -97,6 +98,30 @@ TEST(SteadyStepsTest, GathersFollowTheUpdates) {
   // Both updates precede the gathers if they need all gradients.
   options.update_needs_all_buckets = options.reduce_findings = true;
   EXPECT_EQ(SteadyAlone(Alone(2, options), stage).seconds, 4.5);
+}
+
+// The two parts of a forward take 1 each, those of a backward 2. Bucket 1 comes
+// first in the forward, last in the backward.
+TEST(SteadyStepsTest, ActionsWaitForTheirGathers) {
+  StageCosts stage = {2, 2, 2};
+  stage.reductions = {0.5, 0.5};
+  stage.gathers = {1, 3};
+  GatherOptions gathers;
+  gathers.chunks = {{{{/*first=*/1, /*last=*/1, /*bytes=*/8},
+                      {/*first=*/0, /*last=*/0, /*bytes=*/8}}}};
+  const StepTable table = Alone(2)[0];
+  // Gathers of bucket 1 end at 3, of bucket 0 at 5, of bucket 1 at 11.
+  SteadyStep steady = SteadyAlone({AddGathers(table, {}, gathers)}, stage);
+  EXPECT_EQ(steady.step.seconds, 13);
+  EXPECT_EQ(steady.step.ranks[0].busy, 6);
+  EXPECT_EQ(steady.seconds, 13.5);
+  // One ahead of the part that runs: they end at 3, 4 and 7.
+  gathers.bytes_ahead = 8;
+  steady = SteadyAlone({AddGathers(table, {}, gathers)}, stage);
+  EXPECT_EQ(steady.step.seconds, 9);
+  // Without times of their own they cost nothing.
+  stage.reductions = stage.gathers = {};
+  EXPECT_EQ(SteadyAlone({AddGathers(table, {}, gathers)}, stage).seconds, 6);
 }
 
 // A forward of 1.5 and a backward of 2.25 in place of 1 and 2; a rank is busy

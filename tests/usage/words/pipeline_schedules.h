@@ -35,6 +35,11 @@ extern const Placement placement;
 void Print(const SimulatedAction& action);
 }  // namespace critical_path_h
 
+namespace read_parts_h {
+extern const StepTable table;
+extern const int reader;
+}  // namespace read_parts_h
+
 namespace step_costs_h {
 extern const std::vector<StepTable> tables;
 extern const Placement placement;
