@@ -109,8 +109,7 @@ absl::Status CheckZero(const PlanOptions& options) {
 }
 
 absl::Status CheckSizes(const PlanOptions& options) {
-  const Mesh& mesh = options.mesh;
-  TROUPE_RETURN_IF_ERROR(WithAxisFields(mesh.Check(), mesh));
+  TROUPE_RETURN_IF_ERROR(WithAxisFields(options.mesh.Check(), options.mesh));
   TROUPE_RETURN_IF_ERROR(CheckStages(options));
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::global_batch_size>(1, options));
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::micro_batch_size>(0, options));
@@ -301,7 +300,6 @@ void AddParameter(const nn::Parameter& parameter, StagePlan& plan) {
 absl::Status PlanStage(const nn::ModelFactory& factory, const Plan& whole,
                        int stage, Between& between, StagePlan& plan,
                        std::vector<bool>& trained) {
-  const nn::Device device = whole.device;
   TROUPE_ASSIGN_OR_RETURN(
       const std::unique_ptr<nn::Module> module,
       BuildStage(factory, whole.cuts, stage, PlacesOf(whole.mesh, /*rank=*/0)));
@@ -310,17 +308,16 @@ absl::Status PlanStage(const nn::ModelFactory& factory, const Plan& whole,
   TROUPE_ASSIGN_OR_RETURN(
       const nn::TensorList outputs,
       nn::ShapeOnlyForward(*module, between.activations, between.stashed,
-                           device, record));
+                           whole.device, record));
   TROUPE_RETURN_IF_ERROR(CheckOwned(*module, record));
   between.activations.clear();
   for (const nn::Tensor& output : outputs) {
     between.activations.push_back({output.shape(), output.dtype()});
   }
   if (outputs.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stage ", stage,
-                     " gives no tensor; return one from "
-                     "the Forward() of its last module"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage ", stage,
+        " gives no tensor; return one from the Forward() of its last module"));
   }
   plan.output = outputs[0].shape();
   plan.output_dtype = outputs[0].dtype();

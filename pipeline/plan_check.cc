@@ -292,39 +292,33 @@ absl::Status CheckRounds(const Plan& plan, const StepTable& table) {
 absl::Status CheckGathers(const Plan& plan, const StepTable& table,
                           const std::vector<int>& buckets) {
   const TableIndex index(table);
-  const auto wrong = [&](const Action& action, absl::string_view what) {
+  const auto wrong = [&](absl::string_view has, const Action& action,
+                         absl::string_view what) {
     return absl::InvalidArgumentError(
-        absl::StrCat("has ", action.ToString(table.chunks()), what));
+        absl::StrCat("has ", has, action.ToString(table.chunks()), what));
   };
+  const bool behind_updates = plan.owners() > 1 && !plan.gathers_values();
   for (const Action& action : table.actions) {
     const bool gathers = action.kind == ActionKind::kGatherBucket;
-    const bool updates = !gathers && RuleOf(action.kind).Has(kMakesParameters);
     if (action.kind == ActionKind::kGatherValues && !plan.gathers_values()) {
-      return wrong(action, ", but replicas have whole values; leave it out");
+      return wrong("", action, ", but values stay whole; leave it out");
     }
-    if (gathers && plan.gathers_values()) {
-      return wrong(action,
-                   ", but GV gathers values before their uses; leave it out");
+    if (gathers && !behind_updates) {
+      return wrong("", action, ", but updates need no gather; leave it out");
     }
-    if (gathers && plan.owners() == 1) {
-      return wrong(action, ", but replicas update whole buckets; leave it out");
-    }
-    if (updates && plan.owners() > 1 && !plan.gathers_values() &&
+    if (behind_updates && !gathers &&
+        RuleOf(action.kind).Has(kMakesParameters) &&
         !index.Has(ActionKind::kGatherBucket, action.index, action.chunk)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("has no AG after ", action.ToString(table.chunks()),
-                       ", which updates a slice of the bucket; add it"));
+      return wrong("no AG after ", action,
+                   ", which updates a slice of the bucket; add it");
     }
   }
   if (!plan.gathers_values()) return absl::OkStatus();
   for (int chunk = 0; chunk < static_cast<int>(buckets.size()); ++chunk) {
     for (int k = 0; k < buckets[chunk]; ++k) {
       if (index.Has(ActionKind::kGatherValues, k, chunk)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "has no ",
-          Action{ActionKind::kGatherValues, k, {}, chunk}.ToString(
-              static_cast<int>(buckets.size())),
-          ", but replicas have slices of the bucket's values; add it"));
+      return wrong("no ", {ActionKind::kGatherValues, k, {}, chunk},
+                   ", but replicas have slices of the bucket's values; add it");
     }
   }
   return absl::OkStatus();

@@ -156,8 +156,10 @@ class Turns {
 // Copies a table with the gathers and releases, and moves its reductions.
 class Copier {
  public:
-  Copier(const StepTable& table, const GatherOptions& options)
+  Copier(const StepTable& table, const ReductionOptions& reductions,
+         const GatherOptions& options)
       : table_(table),
+        reductions_(reductions),
         options_(options),
         moments_(MomentsOf(table, options.chunks)),
         turns_(table, moments_, options),
@@ -180,7 +182,9 @@ class Copier {
       } else {
         Append(action);
       }
-      if (ends_[action.chunk] == i) MoveReductions(action.chunk, /*part=*/0);
+      if (!EndsBackward(action.kind)) continue;
+      MoveReductions(i, /*part=*/0);
+      reduced_[action.chunk] = 0;
     }
     return std::move(made_);
   }
@@ -193,15 +197,14 @@ class Copier {
 
   // Copies the reader at position `i`, with what happens in its course.
   void CopyReader(int i, int& moment) {
-    const int chunk = table_.actions[i].chunk;
     for (; moment < static_cast<int>(moments_.size()) &&
            moments_[moment].action == i;
          ++moment) {
       for (const Action& gather : turns_.GathersAt(moment)) Append(gather);
       if (moments_[moment].begins) {
         Append(table_.actions[i]);
-      } else if (ends_[chunk] == i) {
-        MoveReductions(chunk, moments_[moment - 1].part);
+      } else if (EndsBackward(table_.actions[i].kind)) {
+        MoveReductions(i, moments_[moment - 1].part);
       }
       for (const Action& release : turns_.ReleasesAt(moment)) Append(release);
     }
@@ -214,31 +217,40 @@ class Copier {
            !index_.Has(ActionKind::kReduceTied, action.index, action.chunk);
   }
 
-  // Appends the reductions and updates of the buckets whose gradients are
-  // complete when the last backward of the chunk has run `part`, in the order
-  // of buckets.
-  void MoveReductions(int chunk, int part) {
+  // Appends the reductions of the buckets whose gradients are complete when the
+  // backward that ends at position `i` has run `part`, in the order of buckets:
+  // those of its micro-batch, if each is reduced; behind the last backward of
+  // the chunk the updates, too.
+  void MoveReductions(int i, int part) {
+    const Action& backward = table_.actions[i];
+    const int chunk = backward.chunk;
+    const bool last = ends_[chunk] == i;
+    if (!last && !reductions_.each_micro_batch) return;
     const std::vector<BucketReads>& reads = options_.chunks[chunk].buckets;
     int& k = reduced_[chunk];
     for (; k < static_cast<int>(reads.size()) && reads[k].first >= part; ++k) {
       if (index_.Has(ActionKind::kReduceTied, k, chunk)) continue;
-      for (int round = 0, at = 0; at >= 0; ++round) {
+      int round = reductions_.each_micro_batch ? backward.index : 0;
+      for (int at = 0; at >= 0; ++round) {
         at = index_.Find(ActionKind::kReduceBucket, k, chunk, round);
         if (at >= 0) Append(table_.actions[at]);
+        if (reductions_.each_micro_batch) break;
       }
       const int update = index_.Find(ActionKind::kUpdateBucket, k, chunk);
-      if (update >= 0) Append(table_.actions[update]);
+      if (last && update >= 0) Append(table_.actions[update]);
     }
   }
 
   const StepTable& table_;
+  const ReductionOptions& reductions_;
   const GatherOptions& options_;
   const std::vector<Moment> moments_;
   const Turns turns_;
   const TableIndex index_;
   // Indexed by chunk: the action that ends its last backward, or -1.
   std::vector<int> ends_;
-  std::vector<int> reduced_;  // indexed by chunk: buckets that are done
+  // Indexed by chunk: buckets that the present backward is done with.
+  std::vector<int> reduced_;
   StepTable made_;
 };
 
@@ -246,7 +258,7 @@ class Copier {
 
 StepTable AddGathers(const StepTable& table, const ReductionOptions& reductions,
                      const GatherOptions& options) {
-  return WithNeeds(Copier(table, options).Copy(), reductions);
+  return WithNeeds(Copier(table, reductions, options).Copy(), reductions);
 }
 
 namespace {

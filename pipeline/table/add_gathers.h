@@ -20,8 +20,8 @@
 //
 // The collectives of a group start in table order, so a reduction behind all
 // gathers would wait for the last one. So the ARk and UPk move to where the
-// bucket is released for the last time. Those of buckets that stages share
-// (TRk) stay at the end.
+// gradients of the bucket are complete, in the course of a backward. Those of
+// buckets that stages share (TRk) stay at the end.
 //
 // Cost: linear in the readers, times the parts and buckets of a chunk.
 

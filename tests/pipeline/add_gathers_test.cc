@@ -84,6 +84,15 @@ TEST(AddGathersTest, ReductionsOfASplitBackwardComeBehindIt) {
             "GV1 F0 RL1 GV0 LR I0 RL0 GV1.1 RL1.1 W0 AR0 UP0 AR1 UP1");
 }
 
+TEST(AddGathersTest, EachMicroBatchIsReducedInItsBackward) {
+  ReductionOptions options;
+  options.each_micro_batch = true;
+  const StepTable table = AddReductions(DataParallelTable(2), 2, options);
+  EXPECT_EQ(AddGathers(table, options, {{EachItsBucket(2)}, 0}).ToString(),
+            "GV1 F0 RL1 GV0 B0 RL0 GV1.1 AR0 AR1 F1 RL1.1 GV0.1 LR B1 RL0.1 "
+            "GV1.2 AR0.1 UP0 RL1.2 AR1.1 UP1");
+}
+
 TEST(AddGathersTest, TiedReductionsStayAtTheEnd) {
   ReductionOptions options;
   options.tied = {1};

@@ -97,14 +97,15 @@ TEST(GatherPlanTest, TravelsAsText) {
 TEST(GatherPlanTest, RefusesTablesOfAnotherStage) {
   Plan plan = PlanOf(OptionsOf(1));
   plan.zero_stage = 3;
-  EXPECT_EQ(plan.Check().message(),
-            "plan: ranks[0].train: has AG0, but GV gathers values before their "
-            "uses; leave it out");
+  EXPECT_EQ(
+      plan.Check().message(),
+      "plan: ranks[0].train: has AG0, but updates need no gather; leave it "
+      "out");
   plan = PlanOf(OptionsOf(3));
   plan.zero_stage = 1;
   EXPECT_EQ(plan.Check().message(),
-            "plan: ranks[0].train: has GV5, but replicas have whole values; "
-            "leave it out");
+            "plan: ranks[0].train: has GV5, but values stay whole; leave it "
+            "out");
   plan = PlanOf(OptionsOf(3));
   plan.ranks[0].evaluate = *ParseTable("F0");
   EXPECT_EQ(plan.Check().message(),
