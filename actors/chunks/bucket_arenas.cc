@@ -49,10 +49,19 @@ absl::Status BucketArenas::Add(const ArenaLayout::Arena& layout,
       std::shared_ptr<nn::ParameterArena> arena,
       nn::ParameterArena::Create(layout.buckets, of_arena,
                                  options.kernels->allocator()));
-  TROUPE_RETURN_IF_ERROR(arena->Initialize(options.seed));
+  if (options.release_values) {
+    // No more than one bucket is whole at a time.
+    nn::ReleasedValues& released = released_.emplace_back(*arena);
+    for (int k = 0; k < arena->num_buckets(); ++k) {
+      arena->InitializeBucket(options.seed, k);
+      released.Release(k);
+    }
+    arena->InitializeBucket(options.seed, nn::kNoBucket);
+  } else {
+    TROUPE_RETURN_IF_ERROR(arena->Initialize(options.seed));
+  }
   bucket_of_.resize(bucket_of_.size() + arena->slots().size(), nn::kNoBucket);
   arenas_.push_back(std::move(arena));
-  if (options.release_values) released_.emplace_back(*arenas_.back());
   return absl::OkStatus();
 }
 
@@ -69,6 +78,14 @@ bool BucketArenas::Has(const nn::Parameter& parameter) const {
 
 void BucketArenas::BeginStep() {
   for (const auto& arena : arenas_) arena->BeginStep();
+}
+
+std::size_t BucketArenas::never_held_bytes() const {
+  std::size_t bytes = 0;
+  for (const nn::ReleasedValues& released : released_) {
+    bytes += released.never_held_bytes();
+  }
+  return bytes;
 }
 
 nn::Tensor BucketArenas::Grads(int bucket) const {

@@ -17,6 +17,7 @@
 #ifndef ACTORS_CHUNKS_BUCKET_ARENAS_H_
 #define ACTORS_CHUNKS_BUCKET_ARENAS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -107,6 +108,8 @@ class BucketArenas {
   void ReleaseValues(int bucket) {
     if (!released_.empty()) ReleasedOf(bucket).Release(places_[bucket].k);
   }
+  // Returns the bytes of values that have had no memory so far.
+  std::size_t never_held_bytes() const;
 
   bool slices_grads() const { return slices_grads_; }
   void DetachGrads(int bucket) {

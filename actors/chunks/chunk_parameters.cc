@@ -38,7 +38,9 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
                              setup_.scalars},
       *arenas_);
   if (setup_.weights != nullptr) {
+    HoldAllValues();
     TROUPE_RETURN_IF_ERROR(Saved().ReadWeights(*setup_.weights));
+    ReleaseAllValues();
   }
   return setup_.make_optimizer == nullptr
              ? absl::OkStatus()

@@ -19,6 +19,7 @@
 #ifndef ACTORS_CHUNKS_CHUNK_PARAMETERS_H_
 #define ACTORS_CHUNKS_CHUNK_PARAMETERS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -140,10 +141,15 @@ class ChunkParameters {
     return arenas_->StateOf(bucket);
   }
 
-  // Releases the values of all buckets.
+  // Do so for all buckets.
+  void HoldAllValues() {
+    for (int k = 0; k < num_buckets(); ++k) HoldValues(k);
+  }
   void ReleaseAllValues() {
     for (int k = 0; k < num_buckets(); ++k) ReleaseValues(k);
   }
+  // Returns the bytes of values that have had no memory so far.
+  std::size_t never_held_bytes() const { return arenas_->never_held_bytes(); }
 
   // Adds the gradients per use of shared parameters (nn::AddUses). Call it when
   // no backward of the step adds more to the bucket.

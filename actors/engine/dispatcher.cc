@@ -121,6 +121,7 @@ absl::Status Dispatcher::Run(StepInFlight& step, int id) {
   TROUPE_CHECK(action != nullptr, "a receive ends with its message");
   step.cursor.Start(id);
   if (pipeline::IsCompute(step.ActionAt(id).kind)) step.computing = id;
+  reducing_ += pipeline::ReducesBucket(step.ActionAt(id).kind);
   TROUPE_ASSIGN_OR_RETURN(const StepAction::Progress progress,
                           action->Begin(id, step, *this));
   if (progress == StepAction::Progress::kDone) Finish(step, id);
@@ -130,6 +131,7 @@ absl::Status Dispatcher::Run(StepInFlight& step, int id) {
 void Dispatcher::Finish(StepInFlight& step, int id) {
   const pipeline::Action& action = step.ActionAt(id);
   step.cursor.Finish(id);
+  reducing_ -= pipeline::ReducesBucket(action.kind);
   if (const auto given = pipeline::SignalAtEnd(action, step.index)) {
     step.cursor.Give(*given);
   }
@@ -205,7 +207,7 @@ absl::Status Dispatcher::AwaitMemory() {
     for (bool ran = true; ran;) {
       TROUPE_ASSIGN_OR_RETURN(ran, RunNext(*present_, /*busy=*/true));
     }
-    if (parts_.reducer.in_flight() < 2) return absl::OkStatus();
+    if (reducing_ < 2) return absl::OkStatus();
     parts_.wait.AwaitNews();
   }
 }

@@ -138,6 +138,7 @@ class Dispatcher : private Chunk::Listener {
   // Gathers of the two tables; none if replicas have whole values.
   std::optional<ValueTurns> train_values_, evaluate_values_;
   StepInFlight* present_ = &train_;
+  int reducing_ = 0;  // reductions of buckets that have begun, but not ended
 };
 
 }  // namespace troupe::actors

@@ -119,7 +119,6 @@ absl::Status StepRunner::MakeChunks() {
     parts_.Add(std::move(made));
   }
   parts_.RegisterRanges();
-  ReleaseValues();
   return absl::OkStatus();
 }
 
@@ -155,9 +154,20 @@ absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(
 }
 
 absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {
+  for (ChunkParameters* parameters : parts_->parameters) {
+    parameters->HoldAllValues();
+  }
   TROUPE_RETURN_IF_ERROR(RestoreFrom(checkpoint, *parts_, scaler_.get()));
   ReleaseValues();
   return absl::OkStatus();
+}
+
+std::uint64_t StepRunner::peak_bytes() {
+  std::uint64_t peak = kernels().allocator().stats().bytes_in_use_peak;
+  for (const ChunkParameters* parameters : parts_->parameters) {
+    peak -= parameters->never_held_bytes();
+  }
+  return peak;
 }
 
 void StepRunner::ReleaseValues() {

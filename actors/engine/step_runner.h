@@ -124,6 +124,10 @@ class StepRunner {
     return parts_->chunks[chunk]->arena();
   }
   nn::Kernels& kernels() { return parts_->kernels(); }
+  // Returns the most bytes of the device that the rank has had in use, or more:
+  // the values that are gathered before their uses may have been fewest at
+  // another time.
+  std::uint64_t peak_bytes();
   // Whether collectives run on the device (RankDevice::reduces_on_device()).
   bool reduces_on_device() const { return parts_->device.reduces_on_device(); }
   // Whether a step is being recorded. The owner must then call CollectiveDone()

@@ -102,10 +102,11 @@ absl::Status CheckDivision(const JobSpec& spec) {
   TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
                           MakeOptimizer(spec));
   TROUPE_RETURN_IF_ERROR(CheckOwners(spec.plan, *optimizer));
-  if (spec.plan.mesh.tp() == 1) return absl::OkStatus();
+  const bool splits = spec.plan.mesh.tp() > 1;
+  if (!splits && !spec.plan.gathers_values()) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(const pipeline::Plan plan,
                           MakeJobPlan(spec, spec.plan));
-  if (!plan.SplitsParameters()) {
+  if (splits && !plan.SplitsParameters()) {
     return absl::InvalidArgumentError(absl::StrCat(
         pipeline::AxisFieldName("tp"),
         ": no layer of the model is split, so its ranks would be copies; take "

@@ -99,9 +99,22 @@ std::vector<double> SentInSums(const pipeline::Plan& plan,
   return sent;
 }
 
+// Returns how often a step gathers the values of bucket `k` of a stage.
+double GathersOf(const pipeline::Plan& plan, const pipeline::StagePlan& stage,
+                 int k) {
+  const auto& actions = plan.ranks[stage.place.pp].train.actions;
+  return static_cast<double>(
+      std::count_if(actions.begin(), actions.end(), [&](const auto& action) {
+        return (action.kind == pipeline::ActionKind::kGatherBucket ||
+                action.kind == pipeline::ActionKind::kGatherValues) &&
+               action.index == k && action.chunk == stage.place.chunk;
+      }));
+}
+
 // Sets the costs of the stages' reductions and updates, and the bytes that
 // ranks send: `sent`, and those of reductions. A reduce-scatter and a gather
-// together send as many as an all-reduce.
+// together send as many as an all-reduce. There may be one of each micro-batch,
+// and a gather before each use.
 void AddReductions(const ReductionCosts* reductions, std::vector<double> sent,
                    StepPrediction& step) {
   const int dp = step.plan.mesh.dp();
@@ -111,6 +124,7 @@ void AddReductions(const ReductionCosts* reductions, std::vector<double> sent,
     pipeline::StageCosts& costs = step.costs.stages[i];
     // Owners of the optimizer's states update a slice each.
     costs.update /= step.plan.owners();
+    int k = 0;
     for (const BucketBytes& bytes :
          BytesOfBuckets(step.plan, static_cast<int>(i))) {
       if (!has_owners) {
@@ -118,7 +132,7 @@ void AddReductions(const ReductionCosts* reductions, std::vector<double> sent,
       } else {
         sent[stage.place.pp] +=
             bytes.rounds * BytesSent(bytes.gradients / 2, dp) +
-            BytesSent(bytes.values / 2, dp);
+            GathersOf(step.plan, stage, k++) * BytesSent(bytes.values / 2, dp);
       }
       if (reductions == nullptr || dp == 1) continue;
       if (!has_owners) {

@@ -30,8 +30,9 @@ int InFlightMax(const pipeline::Plan& plan) {
     std::map<pipeline::GroupId, int> counts;
     for (const pipeline::Action& action : rank.train.actions) {
       if (!pipeline::IsCollective(action.kind)) continue;
-      // A bucket's micro-batches are reduced one after the other.
-      if (plan.ReducesEachMicroBatch() &&
+      // A bucket's micro-batches are reduced one after the other, and it is
+      // gathered again when its gather before has long ended.
+      if ((plan.ReducesEachMicroBatch() || plan.gathers_values()) &&
           !pipeline::IsLastRound(action, index)) {
         continue;
       }

@@ -129,11 +129,11 @@ class Checker {
     return absl::StrCat(event.step, ":", event.name);
   }
 
-  // Returns whether the action updates the bucket.
   // Returns whether a gather follows each update.
   bool GathersUpdates() const {
     return plan_.owners() > 1 && !plan_.gathers_values();
   }
+  // Returns whether the action updates the bucket.
   static bool Updates(const TraceEvent& event) {
     return pipeline::RuleOf(event.action).Has(pipeline::kMakesParameters);
   }

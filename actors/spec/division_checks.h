@@ -21,7 +21,8 @@ namespace troupe::actors {
 absl::Status CheckOwners(const pipeline::PlanOptions& options,
                          const nn::Optimizer& optimizer);
 
-// Checks that ranks along tp may have pieces of the plan's parameters.
+// Checks that ranks along tp may have pieces of the plan's parameters, and
+// replicas their values only during uses, on the device of `kernels`.
 absl::Status CheckPieces(const pipeline::Plan& plan,
                          const nn::Optimizer& optimizer, nn::Kernels& kernels);
 

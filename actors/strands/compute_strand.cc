@@ -205,8 +205,7 @@ absl::Status ComputeState::SendWhatIsThere() {
       run.done.outputs.push_back(runner_->TakeOutput());
     }
     if (run.done.losses.size() < run.steps) continue;
-    run.done.peak_bytes =
-        runner_->kernels().allocator().stats().bytes_in_use_peak;
+    run.done.peak_bytes = runner_->peak_bytes();
     self_->send(peers_->rank, std::move(run.done));
     runs_.pop_front();
   }

@@ -241,6 +241,15 @@ absl::Status ParameterArena::Initialize(std::uint64_t seed) {
   return absl::OkStatus();
 }
 
+void ParameterArena::InitializeBucket(std::uint64_t seed, int bucket) {
+  TROUPE_CHECK(values_.host_accessible(), "the host fills single buckets");
+  std::vector<const Parameter*> parameters;
+  for (const ArenaSlot& slot : slots_) {
+    if (slot.bucket == bucket) parameters.push_back(slot.parameter);
+  }
+  FillInitialValues(options_.threads, seed, parameters);
+}
+
 void ParameterArena::BeginStep() {
   gradients_.BeginStep();
   for (const ArenaSlot& slot : slots_) Forget(*slot.parameter);

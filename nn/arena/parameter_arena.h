@@ -125,6 +125,9 @@ class ParameterArena {
   //     values are drawn in host memory of the same size, and there is not
   //     enough.
   absl::Status Initialize(std::uint64_t seed);
+  // Does the same for the parameters of one bucket, or the frozen ones
+  // (kNoBucket), of an arena that the host may access.
+  void InitializeBucket(std::uint64_t seed, int bucket);
   // Starts a step: gradients count as unwritten. Touches no memory.
   void BeginStep();
   // Zeroes the gradients that nothing has written in this step (parameters that

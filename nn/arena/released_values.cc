@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -13,9 +14,28 @@ constexpr int kPoison = 0xff;
 
 }  // namespace
 
+ReleasedValues::ReleasedValues(const ParameterArena& arena, bool poisons)
+    : arena_(arena), poisons_(poisons), released_(arena.num_buckets()) {
+  for (int k = 0; k < arena.num_buckets(); ++k) all_ += BytesOf(k);
+  held_ = all_;
+}
+
+std::size_t ReleasedValues::BytesOf(int bucket) const {
+  return (arena_.range(bucket).size() - arena_.Owned(bucket).size()) *
+         SizeOf(arena_.values().dtype());
+}
+
+void ReleasedValues::Hold(int bucket) {
+  if (!released_[bucket]) return;
+  released_[bucket] = false;
+  held_ += BytesOf(bucket);
+  most_held_ = std::max(most_held_, held_);
+}
+
 void ReleasedValues::Release(int bucket) {
   if (released_[bucket]) return;
   released_[bucket] = true;
+  held_ -= BytesOf(bucket);
   const ArenaRange range = arena_.range(bucket), owned = arena_.Owned(bucket);
   ReleaseRange({range.begin, owned.begin});
   ReleaseRange({owned.end, range.end});

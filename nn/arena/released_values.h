@@ -20,6 +20,7 @@
 #ifndef NN_ARENA_RELEASED_VALUES_H_
 #define NN_ARENA_RELEASED_VALUES_H_
 
+#include <cstddef>
 #include <vector>
 
 #include "nn/arena/owned_slices.h"
@@ -40,24 +41,29 @@ class ReleasedValues {
   // The arena outlives this. Its values are memory that the host may access,
   // private to the process.
   explicit ReleasedValues(const ParameterArena& arena,
-                          bool poisons = kPoisonsReleased)
-      : arena_(arena), poisons_(poisons), released_(arena.num_buckets()) {}
+                          bool poisons = kPoisonsReleased);
 
   // Declares that the values of a bucket outside of its owned slice are about
   // to be written. They are unspecified until then, if they were released.
-  void Hold(int bucket) { released_[bucket] = false; }
+  void Hold(int bucket);
   // Gives back the memory of the values of a bucket outside of its owned slice,
   // which nothing may read any more. No effect if they are released already.
   void Release(int bucket);
   // Returns whether the bucket's values are released.
   bool Has(int bucket) const { return released_[bucket]; }
+  // Returns the bytes outside of owned slices that were released whenever
+  // Hold() gave memory to others, but for parts of pages.
+  std::size_t never_held_bytes() const { return all_ - most_held_; }
 
  private:
+  std::size_t BytesOf(int bucket) const;
   void ReleaseRange(const ArenaRange& range) const;
 
   const ParameterArena& arena_;
   const bool poisons_;
   std::vector<bool> released_;
+  // Bytes outside of owned slices: all, held, and held at most after a Hold().
+  std::size_t all_ = 0, held_ = 0, most_held_ = 0;
 };
 
 }  // namespace troupe::nn

@@ -236,5 +236,25 @@ TEST_F(BatchSourceTest, EvaluationSeesEverySampleOnceInOrder) {
   }
 }
 
+// Ranks of 0 and of 1 sample, and of 4 and of 3.
+TEST_F(BatchSourceTest, RanksWithFewerSamplesMayHaveAsManyBatches) {
+  for (const std::int64_t size : {2, 10}) {
+    std::vector<float> seen;
+    for (int rank = 0; rank < 3; ++rank) {
+      Share share = {rank, /*world=*/3, /*micro_batch_size=*/3};
+      share.even_batches = true;
+      const EvaluationSource source = Evaluate(size, share);
+      ASSERT_EQ(source.batch_count(), size == 2 ? 1 : 2);
+      for (std::int64_t i = 0; i < source.batch_count(); ++i) {
+        const auto batch = source.At(i);
+        ASSERT_TRUE(batch.ok()) << batch.status();
+        EXPECT_EQ(batch->global_batch_size, size);
+        for (float v : batch->inputs.span<float>()) seen.push_back(v);
+      }
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(seen.size()), size);
+  }
+}
+
 }  // namespace
 }  // namespace troupe::data

@@ -218,6 +218,31 @@ TEST(PredictStep, CountsReductionsOfMicroBatches) {
   EXPECT_GT(each->seconds, once->seconds + (micro_batches - 1) * round * 0.8);
 }
 
+// A micro-batch's gradients are reduced by themselves, and each forward and
+// backward gathers all values that are not still there.
+TEST(PredictStep, CountsGathersBeforeUses) {
+  JobSpec spec = PairOnMesh(pipeline::Mesh(/*dp=*/2));
+  spec.plan.micro_batch_size = spec.plan.global_batch_size / 4;
+  spec.plan.buckets = {/*first_bucket_bytes=*/1, /*bucket_bytes=*/1};
+  spec.plan.zero_ahead_bytes = 0;
+  const pipeline::ModelCosts costs = CostsOfPair();
+  const ReductionCosts links = {/*latency=*/0, /*bytes_per_second=*/1e4};
+  spec.plan.zero_stage = 1;
+  const auto states = PredictStep(spec, &costs, &links);
+  spec.plan.zero_stage = 2;
+  const auto gradients = PredictStep(spec, &costs, &links);
+  spec.plan.zero_stage = 3;
+  const auto values = PredictStep(spec, &costs, &links);
+  ASSERT_TRUE(states.ok() && gradients.ok() && values.ok()) << values.status();
+  ASSERT_EQ(values->plan.micro_batches, 2);
+  // Halves of an all-reduce: two of gradients and one of values; then values
+  // more often, which cost the most where they wait for none ahead.
+  EXPECT_EQ(gradients->bytes_sent, states->bytes_sent * 3 / 2);
+  EXPECT_GT(values->bytes_sent, gradients->bytes_sent);
+  EXPECT_LE(values->bytes_sent, states->bytes_sent * (2 + 4) / 2);
+  EXPECT_GT(values->seconds, states->seconds);
+}
+
 // Without measurements the unit is FLOPs, and the result has the same parts.
 TEST(PredictStep, WithoutMeasuring) {
   const auto step = PredictStep(Layers(), nullptr);

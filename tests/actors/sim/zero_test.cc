@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/layout.h"
+#include "data/subset.h"
 #include "gtest/gtest.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
@@ -114,17 +115,19 @@ TEST(ZeroTest, GathersAheadHaveTheBitsOfWholeValues) {
   }
 }
 
-// Ranks have different numbers of batches of the test set, and each batch
-// gathers.
+// The first replica has a batch of the test set more than others, which have
+// one or none, and each batch gathers.
 TEST(ZeroTest, EvaluatesWhatGathersBeforeItsUses) {
   for (const int dp : {2, 3, 4}) {
-    SCOPED_TRACE(absl::StrCat("dp ", dp));
-    JobSpec spec = SpecOf(dp, 1, 3);
-    spec.test = spec.train;
-    spec.eval_every = 1;
-    spec.plan.micro_batch_size = 5;
-    spec.plan.zero_accumulates_whole = true;
-    ExpectTheBitsOfWholeStates(spec, 10);
+    for (const int more : {1, 6 * dp + 1}) {
+      SCOPED_TRACE(absl::StrCat("dp ", dp, ", ", more, " samples"));
+      JobSpec spec = SpecOf(dp, 1, 3);
+      spec.test = *data::MakeSubset(spec.train, 0, more);
+      spec.eval_every = 1;
+      spec.plan.micro_batch_size = 6;
+      spec.plan.zero_accumulates_whole = true;
+      ExpectTheBitsOfWholeStates(spec, 10);
+    }
   }
 }
 

@@ -94,5 +94,22 @@ TEST(ReleasedValues, ReadAsNaNWherePoisoned) {
   }
 }
 
+// Counted from the first Hold(): an arena begins with all values.
+TEST(ReleasedValues, CountWhatHadNoMemory) {
+  ReleasingArena made(/*poisons=*/false);
+  constexpr std::size_t kOfA = 3 << 20,
+                        kOfB = 3 << 18;  // bytes of 3 other owners
+  for (const int bucket : {0, 1}) made.values->Release(bucket);
+  EXPECT_EQ(made.values->never_held_bytes(), kOfA + kOfB);
+  made.values->Hold(1);
+  made.values->Hold(1);
+  EXPECT_EQ(made.values->never_held_bytes(), kOfA);
+  made.values->Release(1);
+  made.values->Hold(0);
+  EXPECT_EQ(made.values->never_held_bytes(), kOfB);
+  made.values->Hold(1);
+  EXPECT_EQ(made.values->never_held_bytes(), 0);
+}
+
 }  // namespace
 }  // namespace troupe::nn
