@@ -29,6 +29,12 @@ enum class Bug {
   kSlicesAreNotGathered,
   kFindingsOfOneSlice,
   kLastMicroBatchAlone,
+  // Values that are gathered before their uses: actors/engine/dispatcher.cc,
+  // actions/reductions.cc, actors/strands/loader.cc.
+  kUseComesBeforeItsGather,
+  kReleasedAtTheFirstUse,
+  kValuesOfTheFirstOwner,
+  kEvaluationsDifferInLength,
   // Pieces along tp: actors/chunks/chunk.cc, actions/reductions.cc.
   kCopiesCountForEachPiece,
   kFindingsOfOnePiece,

@@ -9,6 +9,7 @@
 
 #include "actors/hooks/gathered_reduction.h"
 #include "actors/sim/simulation.h"
+#include "data/subset.h"
 #include "gtest/gtest.h"
 #include "nn/models/gpt2.h"
 #include "nn/modules/batch_norm.h"
@@ -108,6 +109,18 @@ JobSpec OwnersInStages() {
   spec.plan.mesh = pipeline::Mesh(/*dp=*/3, /*pp=*/2);
   spec.plan.cuts = {2};
   spec.plan.micro_batch_size = 2;
+  return spec;
+}
+
+// Returns a job whose replicas gather the values of buckets before each use,
+// and of which the first one alone has a sample to evaluate.
+JobSpec OwnersOfValues() {
+  JobSpec spec = Owners();
+  spec.plan.zero_stage = 3;
+  spec.plan.zero_ahead_bytes = 0;
+  spec.plan.micro_batch_size = 0;
+  spec.test = *data::MakeSubset(spec.train, 0, /*end=*/1);
+  spec.eval_every = 1;
   return spec;
 }
 
@@ -221,6 +234,11 @@ constexpr Case kCases[] = {
     TROUPE_CASE(SlicesAreNotGathered, Owners, "differ after"),
     TROUPE_CASE(FindingsOfOneSlice, OwnersThatClip, "differ after"),
     TROUPE_CASE(LastMicroBatchAlone, OwnersOfGradients, "differ after step 1"),
+    TROUPE_CASE(UseComesBeforeItsGather, OwnersOfValues, "0 is nan"),
+    TROUPE_CASE(ReleasedAtTheFirstUse, OwnersOfValues, "0 is nan"),
+    TROUPE_CASE(ValuesOfTheFirstOwner, OwnersOfValues, "0 is nan"),
+    TROUPE_CASE(EvaluationsDifferInLength, OwnersOfValues,
+                "no progress for 1m"),
     TROUPE_CASE(CopiesCountForEachPiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(FindingsOfOnePiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(LossOfAllCopies, PiecesThatClip, "differ after"),
