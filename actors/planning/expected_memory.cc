@@ -107,8 +107,10 @@ class Estimate {
       double& most = largest[stage.parameter_dtypes[bucket[0]]];
       most = std::max(most, bytes);
     }
-    const int blocks =
-        (plan_.ranks[0].reduce_inline ? 1 : 2) + (SplitsLayers(stage) ? 1 : 0);
+    // One more waits for the gather before its reduction in the table.
+    const int blocks = (plan_.ranks[0].reduce_inline ? 1 : 2) +
+                       (SplitsLayers(stage) ? 1 : 0) +
+                       (plan_.gathers_values() ? 1 : 0);
     for (const auto& [dtype, bytes] : largest) {
       memory.gradients += bytes * blocks;
     }

@@ -133,7 +133,7 @@ JobSpec Replicas(int zero_stage, std::int64_t bucket_bytes) {
     model->Append<nn::Flatten>();
     model->Append<nn::Linear>(28 * 28, 8);
     model->Append<nn::Linear>(8, 256);
-    for (int i = 0; i < 48; ++i) {
+    for (int i = 0; i < 96; ++i) {
       model->Append<nn::ReLU>();
       model->Append<nn::Linear>(256, 256);
     }
@@ -147,6 +147,7 @@ JobSpec Replicas(int zero_stage, std::int64_t bucket_bytes) {
   spec.plan.buckets.bucket_bytes = bucket_bytes;
   spec.plan.inline_bytes = 0;
   spec.plan.zero_stage = zero_stage;
+  spec.plan.zero_ahead_bytes = bucket_bytes;
   return spec;
 }
 
@@ -154,7 +155,7 @@ TEST(ExpectedMemory, OfWhatReplicasShareIsThatOfARun) {
   constexpr std::int64_t kLayer = (256 * 256 + 256) * 4;
   for (const std::int64_t bucket_bytes : {kLayer, kLayer - 1}) {
     double before = 0;
-    for (const int stage : {0, 1, 2}) {
+    for (const int stage : {0, 1, 2, 3}) {
       const Reports reports = ReportsOf(Replicas(stage, bucket_bytes));
       const double peak = static_cast<double>(reports.steps.back().peak_bytes);
       const double expected = reports.info.memory.total();
