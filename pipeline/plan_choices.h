@@ -25,6 +25,9 @@ namespace troupe::pipeline {
 
 // Highest ReductionChoices::zero_stage.
 inline constexpr int kZeroStageMax = 3;
+// Highest one that configurations, the Trainer and searches for meshes offer:
+// stage 3 has run in simulations and in one process alone.
+inline constexpr int kZeroStageOffered = 2;
 
 // How gradients are reduced over replicas, and when updates run.
 struct ReductionChoices {
@@ -48,8 +51,8 @@ struct ReductionChoices {
   // Stage of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): what replicas
   // share instead of each having a copy. 0: nothing; 1: optimizer states. Then
   // each replica updates a slice of each bucket, and gathers the others'. 2:
-  // gradients, too: a replica keeps those of its slice. 3: values too, which are
-  // gathered before their uses (table/add_gathers.h).
+  // gradients, too: a replica keeps those of its slice. 3: values, too, which
+  // are gathered before their uses (table/add_gathers.h).
   int zero_stage = 0;
   // Whether stage 2 keeps whole gradients until the last micro-batch, and so
   // reduces them once. False: it adds up slices, reduced for each micro-batch.

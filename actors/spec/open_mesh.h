@@ -49,10 +49,10 @@ struct MeshChoice {
   }
 };
 
-// Returns all stages of ZeRO that a job may have.
+// Returns all stages of ZeRO that jobs are offered.
 inline std::vector<int> AllZeroStages() {
   std::vector<int> stages;
-  for (int stage = 0; stage <= pipeline::kZeroStageMax; ++stage) {
+  for (int stage = 0; stage <= pipeline::kZeroStageOffered; ++stage) {
     stages.push_back(stage);
   }
   return stages;

@@ -31,16 +31,16 @@ absl::Status CheckStrategy(const TrainerOptions& options) {
   }
   const std::string works =
       absl::StrCat("use \"ddp\", by which each rank has the whole model, \"",
-                   kDeepSpeed, pipeline::kZeroStageMax,
+                   kDeepSpeed, pipeline::kZeroStageOffered,
                    "\", by which it has a part of the optimizer's states and "
                    "of the gradients, or \"pipeline:1f1b\", by which it has a "
                    "part of the model");
   if (absl::StartsWith(strategy, "fsdp") ||
       absl::StartsWith(strategy, "deepspeed")) {
     return RefuseOption<&O::strategy>(
-        options,
-        absl::StrCat(": no more than ZeRO's stage ", pipeline::kZeroStageMax,
-                     " is sharded over replicas here; ", works));
+        options, absl::StrCat(": no more than ZeRO's stage ",
+                              pipeline::kZeroStageOffered,
+                              " is sharded over replicas here; ", works));
   }
   return RefuseOption<&O::strategy>(options,
                                     absl::StrCat(": is no strategy; ", works));
@@ -53,7 +53,7 @@ int TrainerZeroStage(const TrainerOptions& options) {
   int stage = 0;
   const bool is_stage = absl::ConsumePrefix(&number, kDeepSpeed) &&
                         absl::SimpleAtoi(number, &stage) &&
-                        stage <= pipeline::kZeroStageMax;
+                        stage <= pipeline::kZeroStageOffered;
   return is_stage ? std::max(stage, 0) : 0;
 }
 

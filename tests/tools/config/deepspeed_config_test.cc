@@ -261,7 +261,7 @@ TEST_F(DeepSpeedSettings, LieBetweenFileAndCommandLine) {
 }
 
 TEST_F(DeepSpeedSettings, EachStageOfZeroIsTaken) {
-  for (int stage = 0; stage <= pipeline::kZeroStageMax; ++stage) {
+  for (int stage = 0; stage <= pipeline::kZeroStageOffered; ++stage) {
     Write(absl::StrCat(R"({"zero_optimization": {"stage": )", stage, "}}"));
     const auto loaded = Load(kShort);
     ASSERT_TRUE(loaded.ok()) << loaded.status();

@@ -205,7 +205,7 @@ constexpr ConfigKey kCommKeys[] = {
 
 constexpr ConfigKey kZeroKeys[] = {
     {"zero.stage", Field<&C::job, &JobSpec::plan, &PlanOptions::zero_stage>(),
-     KeyRule{0, pipeline::kZeroStageMax},
+     KeyRule{0, pipeline::kZeroStageOffered},
      "What data-parallel ranks share instead of each having a copy (ZeRO). 0: "
      "nothing. 1: the optimizer's states, of which each rank has and updates "
      "one part of mesh.dp. 2: also gradients, once they are reduced. The "
