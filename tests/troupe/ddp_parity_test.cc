@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kRanks = 2;
+constexpr int kParityRanks = 2;
 
 struct Network : nn::Net {
   explicit Network(bool has_norm)
@@ -138,12 +138,12 @@ void ExpectParity(const std::string& name, double bound = 1e-6) {
   }
   ASSERT_NE(example, nullptr) << name;
   for (const std::string rule : {"sgd", "adamw"}) {
-    std::array<Results, kRanks> results;
+    std::array<Results, kParityRanks> results;
     const absl::Status status = Spawn(
         [&](Rank& rank) {
           Train(rank, spec, *example, rule, results[rank.number()]);
         },
-        kRanks);
+        kParityRanks);
     ASSERT_TRUE(status.ok()) << status;
     for (const Results& of_rank : results) {
       for (const auto& [tensor, values] : of_rank) {

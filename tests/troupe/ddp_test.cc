@@ -20,7 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-struct Toy : nn::Net {
+struct TwoLayers : nn::Net {
   nn::Linear& first = Add<nn::Linear>("first", 10, 10);
   nn::Linear& second = Add<nn::Linear>("second", 10, 5);
   nn::Linear& unused = Add<nn::Linear>("unused", 3, 3);
@@ -30,7 +30,7 @@ struct Toy : nn::Net {
 // Every rank has other data, and the same parameters, those of rank 0.
 TEST(DdpTest, ReplicasStayEqual) {
   const Program program = [](Rank& rank) {
-    auto model = rank.Make<Toy>();
+    auto model = rank.Make<TwoLayers>();
     if (rank.number() == 1) model->first.weight().value.span<float>()[0] = 7;
     DDP ddp(model);
     Sgd sgd(ddp, {/*lr=*/0.1});
@@ -60,8 +60,8 @@ TEST(DdpTest, ReplicasStayEqual) {
 // Without DDP: the same numbers, up to rounding, from AverageGradients().
 TEST(DdpTest, AverageGradientsIsTheSameWithoutOverlap) {
   const Program program = [](Rank& rank) {
-    auto by_hand = rank.Make<Toy>();
-    auto model = rank.Make<Toy>();
+    auto by_hand = rank.Make<TwoLayers>();
+    auto model = rank.Make<TwoLayers>();
     DDP ddp(model);
     Sgd first(by_hand, {/*lr=*/0.1}), second(ddp, {/*lr=*/0.1});
     for (int i = 0; i < 3; ++i) {
@@ -252,7 +252,7 @@ TEST(DdpTest, SynchronisedNormsSeeAllRanks) {
 // The memory of the gradients outlives their reductions.
 TEST(DdpTest, AProgramMayEndWhileGradientsAreReduced) {
   const Program program = [](Rank& rank) {
-    auto model = rank.Make<Toy>();
+    auto model = rank.Make<TwoLayers>();
     DDP ddp(model);
     nn::MeanSquaredError(ddp(rank.Randn({20, 10})), rank.Randn({20, 5}))
         .Backward();
@@ -275,7 +275,7 @@ TEST(DdpTest, WrongUseIsNamed) {
     return std::string(Spawn(program, Ranks(2)).message());
   };
   EXPECT_THAT(error([](Rank& rank) {
-                auto model = rank.Make<Toy>();
+                auto model = rank.Make<TwoLayers>();
                 Sgd sgd(model, {/*lr=*/0.1});
                 DDP ddp(model);
               }),
@@ -286,14 +286,14 @@ TEST(DdpTest, WrongUseIsNamed) {
               }),
               HasSubstr("rank 1 has another model than rank 0"));
   EXPECT_THAT(error([](Rank& rank) {
-                auto model = rank.Make<Toy>();
+                auto model = rank.Make<TwoLayers>();
                 DDPOptions options;
                 options.bucket_cap_mb = 0;
                 DDP ddp(model, options);
               }),
               HasSubstr("DDPOptions.bucket_cap_mb"));
   EXPECT_THAT(error([](Rank& rank) {
-                auto model = rank.Make<Toy>();
+                auto model = rank.Make<TwoLayers>();
                 DDPOptions options;
                 options.reduction_dtype = DType::kI32;
                 DDP ddp(model, options);
@@ -301,7 +301,7 @@ TEST(DdpTest, WrongUseIsNamed) {
               HasSubstr("DDPOptions.reduction_dtype is a floating dtype, such "
                         "as bf16 or f16, not i32"));
   EXPECT_THAT(error([](Rank& rank) {
-                auto model = rank.Make<Toy>();
+                auto model = rank.Make<TwoLayers>();
                 DDP ddp(model);
                 SgdOptions options;
                 options.common.clip_grad_norm = 1;
@@ -309,14 +309,14 @@ TEST(DdpTest, WrongUseIsNamed) {
               }),
               HasSubstr("needs the norm of all gradients first"));
   EXPECT_THAT(error([](Rank& rank) {
-                auto model = rank.Make<Toy>();
-                auto other = rank.Make<Toy>();
+                auto model = rank.Make<TwoLayers>();
+                auto other = rank.Make<TwoLayers>();
                 DDP ddp(model);
                 ddp.StepInBackward(Sgd(other, {/*lr=*/0.1}));
               }),
               HasSubstr("takes the optimizer of this DDP"));
   EXPECT_THAT(error([](Rank& rank) {
-                auto model = rank.Make<Toy>();
+                auto model = rank.Make<TwoLayers>();
                 DDP ddp(model);
                 Sgd sgd(ddp, {/*lr=*/0.1});
                 ddp.StepInBackward(sgd);
@@ -327,7 +327,7 @@ TEST(DdpTest, WrongUseIsNamed) {
               }),
               HasSubstr("under NoSync() in a loop with StepInBackward()"));
   EXPECT_THAT(error([](Rank& rank) {
-                auto model = rank.Make<Toy>();
+                auto model = rank.Make<TwoLayers>();
                 DDP ddp(model);
                 Sgd sgd(ddp, {/*lr=*/0.1});
                 sgd.Step();
@@ -335,7 +335,7 @@ TEST(DdpTest, WrongUseIsNamed) {
               AllOf(HasSubstr("Step() at ddp_test.cc:")));
   // A rank leaves out a backward, and so its reductions.
   EXPECT_THAT(error([](Rank& rank) {
-                auto model = rank.Make<Toy>();
+                auto model = rank.Make<TwoLayers>();
                 DDP ddp(model);
                 Sgd sgd(ddp, {/*lr=*/0.1});
                 if (rank.number() == 1) return;

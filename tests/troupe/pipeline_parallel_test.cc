@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 
 constexpr int kSeeds = 40;
 
-std::unique_ptr<nn::Sequential> MakeModel() {
+std::unique_ptr<nn::Sequential> MakeStages() {
   return nn::MakeMlp({784, 24, 16, 12, 10}, {});
 }
 
@@ -63,7 +63,7 @@ struct Way {
 
 actors::JobModel ModelOf(const Way& way) {
   if (way.pp * way.chunks > 4) return MakeDeepModel;
-  return MakeModel;
+  return MakeStages;
 }
 
 std::ostream& operator<<(std::ostream& out, const Way& way) {
@@ -264,7 +264,7 @@ TEST(PipelineParallelTest, EvaluatesAndPredicts) {
                       std::vector<double>* losses,
                       std::vector<float>* outputs) {
     const Program program = [=](Rank& rank) {
-      PipelineParallel model(rank, MakeModel, OptionsOf(way));
+      PipelineParallel model(rank, MakeStages, OptionsOf(way));
       Optimizer optimizer = MakeOptimizer(model, way);
       DataLoader loader = Digits(rank, way);
       const auto [x, y] = *loader.begin();
@@ -307,7 +307,7 @@ TEST(PipelineParallelTest, SavesAndLoads) {
   std::vector<double> whole, loaded;
   const auto train = [&](bool loads) {
     return [&, loads](Rank& rank) {
-      PipelineParallel model(rank, MakeModel, OptionsOf(way));
+      PipelineParallel model(rank, MakeStages, OptionsOf(way));
       Optimizer optimizer = MakeOptimizer(model, way);
       State state;
       model.AddTo(state);
@@ -345,7 +345,7 @@ std::string ErrorOf(
   edit(options);
   const absl::Status status = Spawn(
       [&](Rank& rank) {
-        PipelineParallel model(rank, MakeModel, options);
+        PipelineParallel model(rank, MakeStages, options);
         if (call) call(rank, model);
       },
       RanksOf(way));
@@ -419,7 +419,7 @@ TEST(PipelineParallelTest, RanksThatDiffer) {
       [&](Rank& rank) {
         PipelineOptions options = OptionsOf(way);
         if (rank.number() == 1) options.micro_batches = 2;
-        PipelineParallel model(rank, MakeModel, options);
+        PipelineParallel model(rank, MakeStages, options);
       },
       RanksOf(way));
   EXPECT_THAT(std::string(status.message()),

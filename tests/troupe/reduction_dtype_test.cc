@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-struct Small : nn::Net {
+struct OneLayer : nn::Net {
   nn::Linear& only = Add<nn::Linear>("only", 3, 2);
   Var Forward(Var x) override { return only(x); }
 };
@@ -37,7 +37,7 @@ TEST(ReductionDTypeTest, RoundedReductionsAreThoseOfPyTorch) {
   for (const Case& c : cases) {
     std::vector<float> have;
     const Program program = [&](Rank& rank) {
-      auto model = rank.Make<Small>();
+      auto model = rank.Make<OneLayer>();
       for (nn::Parameter* parameter : model.Parameters()) {
         const bool is_weight = parameter->shape.rank() == 2;
         auto values = parameter->value.span<float>();

@@ -36,21 +36,21 @@ void ExpectRunsInline(const Program& program, int ranks) {
   }
 }
 
-struct Generator : nn::Net {
+struct Maker : nn::Net {
   nn::Linear& first = Add<nn::Linear>("first", 4, 8);
   nn::Linear& second = Add<nn::Linear>("second", 8, 6);
   Var Forward(Var x) override { return second(first(x).Relu()); }
 };
 
-struct Discriminator : nn::Net {
+struct Judge : nn::Net {
   nn::Linear& hidden = Add<nn::Linear>("hidden", 6, 8);
   nn::Linear& out = Add<nn::Linear>("out", 8, 1);
   Var Forward(Var x) override { return out(hidden(x).Relu()); }
 };
 
 struct Chain : nn::Net {
-  Generator& a = Add<Generator>("a");
-  Discriminator& b = Add<Discriminator>("b");
+  Maker& a = Add<Maker>("a");
+  Judge& b = Add<Judge>("b");
   Var Forward(Var x) override { return b(a(x)); }
 };
 
@@ -70,20 +70,20 @@ std::vector<float> ValuesOf(const std::vector<nn::Parameter*>& parameters) {
   return values;
 }
 
-void SetRequiresGrad(const DDP& ddp, bool requires_grad) {
+void SetGradOf(const DDP& ddp, bool requires_grad) {
   for (nn::Parameter* parameter : ddp.Parameters()) {
     parameter->requires_grad = requires_grad;
   }
 }
 
 // Treatment of the discriminator in the generator's backward.
-enum class Of { kDiscarded, kUnsynced, kFrozen };
+enum class Loss { kDiscarded, kUnsynced, kFrozen };
 
 // Trains as PyTorch's DCGAN example, and returns all parameters. A frozen
 // discriminator is no model of the generator's loss.
-std::vector<float> TrainGan(Rank& rank, Of discriminator) {
-  DDP net_g(rank.Make<Generator>(), SmallBuckets());
-  DDP net_d(rank.Make<Discriminator>(), SmallBuckets());
+std::vector<float> TrainGan(Rank& rank, Loss discriminator) {
+  DDP net_g(rank.Make<Maker>(), SmallBuckets());
+  DDP net_d(rank.Make<Judge>(), SmallBuckets());
   Adam opt_g(net_g, nn::AdamWDefaults()), opt_d(net_d, nn::AdamWDefaults());
   const std::vector<float> before = ValuesOf(net_g.Parameters());
   for (int step = 0; step < 3; ++step) {
@@ -106,11 +106,11 @@ std::vector<float> TrainGan(Rank& rank, Of discriminator) {
     opt_d.Step();
     opt_g.ZeroGrad();
     std::optional<DDP::Unsynced> unsynced;
-    if (discriminator == Of::kUnsynced) unsynced.emplace(net_d.core());
-    if (discriminator == Of::kFrozen) SetRequiresGrad(net_d, false);
+    if (discriminator == Loss::kUnsynced) unsynced.emplace(net_d.core());
+    if (discriminator == Loss::kFrozen) SetGradOf(net_d, false);
     const Var judged = net_d(net_g(noise));
     nn::MeanSquaredError(judged, real).Backward();
-    SetRequiresGrad(net_d, true);
+    SetGradOf(net_d, true);
     opt_g.Step();
   }
   std::vector<float> values = ValuesOf(net_g.Parameters());
@@ -124,9 +124,9 @@ TEST(TwoModelsTest, GanIsThatWithAFrozenDiscriminator) {
   for (const int ranks : {1, 2}) {
     ExpectRunsInline(
         [](Rank& rank) {
-          const std::vector<float> frozen = TrainGan(rank, Of::kFrozen);
-          EXPECT_EQ(TrainGan(rank, Of::kDiscarded), frozen);
-          EXPECT_EQ(TrainGan(rank, Of::kUnsynced), frozen);
+          const std::vector<float> frozen = TrainGan(rank, Loss::kFrozen);
+          EXPECT_EQ(TrainGan(rank, Loss::kDiscarded), frozen);
+          EXPECT_EQ(TrainGan(rank, Loss::kUnsynced), frozen);
         },
         ranks);
   }
@@ -142,8 +142,8 @@ Sgd Momentum(const DDP& ddp) {
 // Both models learn from one loss, whose optimizers step in either order.
 void TrainChain(Rank& rank, bool in_backward) {
   auto model = rank.Make<Chain>();
-  auto a = rank.Make<Generator>();
-  auto b = rank.Make<Discriminator>();
+  auto a = rank.Make<Maker>();
+  auto b = rank.Make<Judge>();
   const std::vector<nn::Parameter*> whole = model.Parameters();
   std::vector<nn::Parameter*> parts = a.Parameters();
   for (nn::Parameter* parameter : b.Parameters()) parts.push_back(parameter);
@@ -193,7 +193,7 @@ TEST(TwoModelsTest, RefusesExactMeanAndJoin) {
         [=](Rank& rank) {
           DDPOptions options;
           options.exact_mean = exact_mean;
-          DDP a(rank.Make<Generator>()), b(rank.Make<Discriminator>(), options);
+          DDP a(rank.Make<Maker>()), b(rank.Make<Judge>(), options);
           std::optional<JoinGuard> guard;
           if (join) guard.emplace(a, JoinOptions());
           nn::MeanSquaredError(b(a(rank.Randn({5, 4}))), rank.Ones({5, 1}))
@@ -231,8 +231,8 @@ TEST(TwoModelsTest, AHookMayNotCallTheOtherModel) {
   for (std::size_t i = 0; i < calls.size(); ++i) {
     for (const bool last : {true, false}) {
       const Program program = [&](Rank& rank) {
-        auto a = rank.Make<Generator>();
-        auto b = rank.Make<Discriminator>();
+        auto a = rank.Make<Maker>();
+        auto b = rank.Make<Judge>();
         DDP ddp_a(a, SmallBuckets()), ddp_b(b, SmallBuckets());
         Sgd sgd_a = Momentum(ddp_a), sgd_b = Momentum(ddp_b);
         DDP& hooked = last ? ddp_a : ddp_b;

@@ -79,7 +79,7 @@ Outcome Simulated(JobSpec spec, const std::string& graphs, std::uint64_t seed) {
 }
 
 // Expects a job with graphs to have the bits of one without, under all seeds.
-void ExpectTheSameBits(const JobSpec& spec, std::uint64_t seeds) {
+void ExpectTheBitsOfTheUnrecorded(const JobSpec& spec, std::uint64_t seeds) {
   const Outcome eager = Simulated(spec, "off", 0);
   ASSERT_TRUE(eager.status.ok()) << eager.status;
   EXPECT_THAT(eager.notes, IsEmpty());
@@ -93,7 +93,7 @@ void ExpectTheSameBits(const JobSpec& spec, std::uint64_t seeds) {
   }
 }
 
-TEST(CudaGraphJobTest, LeNet) { ExpectTheSameBits(LeNetJob(), 8); }
+TEST(CudaGraphJobTest, LeNet) { ExpectTheBitsOfTheUnrecorded(LeNetJob(), 8); }
 
 // Makes the loss scale dynamic, so that some steps are skipped; a graph reads
 // the scale that the previous step left on the device.
@@ -150,16 +150,18 @@ TEST(CudaGraphJobTest, DynamicLossScaleOfRanksThatReduceByNccl) {
 TEST(CudaGraphJobTest, SeveralMicroBatches) {
   JobSpec spec = LeNetJob();
   spec.plan.micro_batch_size = 2;
-  ExpectTheSameBits(spec, 5);
+  ExpectTheBitsOfTheUnrecorded(spec, 5);
 }
 
-TEST(CudaGraphJobTest, LayersThatDraw) { ExpectTheSameBits(DropoutJob(), 10); }
+TEST(CudaGraphJobTest, LayersThatDraw) {
+  ExpectTheBitsOfTheUnrecorded(DropoutJob(), 10);
+}
 
 // Micro-batches have 3 samples and 1, so that a graph has both shapes.
 TEST(CudaGraphJobTest, LayersThatDrawInSeveralMicroBatches) {
   JobSpec spec = DropoutJob();
   spec.plan.micro_batch_size = 3;
-  ExpectTheSameBits(spec, 10);
+  ExpectTheBitsOfTheUnrecorded(spec, 10);
 }
 
 TEST(CudaGraphJobTest, OnThreadsOfItsOwn) {

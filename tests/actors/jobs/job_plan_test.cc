@@ -74,7 +74,7 @@ TEST(JobPlanTest, NamesTheTypeOfLoadedFloats) {
             (Lines{"data_dtype: \"f32\", \"bf16\""}));
 }
 
-class ResumeTest : public testing::Test {
+class ResumedPlanTest : public testing::Test {
  protected:
   // Trains until `steps`, resuming from the newest checkpoint.
   JobInfo RunUntil(std::int64_t steps, int dp, std::int64_t inline_bytes = 0) {
@@ -96,7 +96,7 @@ class ResumeTest : public testing::Test {
   std::string newest_;
 };
 
-TEST_F(ResumeTest, ACheckpointHasThePlanOfItsRun) {
+TEST_F(ResumedPlanTest, ACheckpointHasThePlanOfItsRun) {
   const JobInfo info = RunUntil(/*steps=*/1, /*dp=*/2);
   const auto plan = pipeline::PlanFromJson(FileBytes(newest_ + "/plan.json"));
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -104,12 +104,12 @@ TEST_F(ResumeTest, ACheckpointHasThePlanOfItsRun) {
   EXPECT_EQ(info.plan_changes, Lines{});
 }
 
-TEST_F(ResumeTest, TheSamePlanIsNotMentioned) {
+TEST_F(ResumedPlanTest, TheSamePlanIsNotMentioned) {
   RunUntil(1, /*dp=*/2);
   EXPECT_EQ(RunUntil(2, /*dp=*/2).plan_changes, Lines{});
 }
 
-TEST_F(ResumeTest, AnotherPlanIsToldFieldByField) {
+TEST_F(ResumedPlanTest, AnotherPlanIsToldFieldByField) {
   RunUntil(1, /*dp=*/2);
   const JobInfo info = RunUntil(2, /*dp=*/1);
   ASSERT_EQ(info.plan_changes.size(), 5u);
@@ -122,13 +122,13 @@ TEST_F(ResumeTest, AnotherPlanIsToldFieldByField) {
   EXPECT_EQ(RunUntil(3, /*dp=*/1).plan_changes, Lines{});
 }
 
-TEST_F(ResumeTest, AnOldCheckpointHasNoPlanAndIsNotMentioned) {
+TEST_F(ResumedPlanTest, AnOldCheckpointHasNoPlanAndIsNotMentioned) {
   RunUntil(1, /*dp=*/2);
   ASSERT_TRUE(files_.RemoveAll(newest_ + "/plan.json").ok());
   EXPECT_EQ(RunUntil(2, /*dp=*/1).plan_changes, Lines{});
 }
 
-TEST_F(ResumeTest, APlanOfAnEarlierVersionLacksFields) {
+TEST_F(ResumedPlanTest, APlanOfAnEarlierVersionLacksFields) {
   RunUntil(1, /*dp=*/2);
   const std::string path = newest_ + "/plan.json";
   std::string text = FileBytes(path);
@@ -143,7 +143,7 @@ TEST_F(ResumeTest, APlanOfAnEarlierVersionLacksFields) {
   EXPECT_EQ(RunUntil(2, /*dp=*/2).plan_changes, Lines{});
 }
 
-TEST_F(ResumeTest, ADamagedPlanIsToldAndStopsNobody) {
+TEST_F(ResumedPlanTest, ADamagedPlanIsToldAndStopsNobody) {
   RunUntil(1, /*dp=*/2);
   const std::string path = newest_ + "/plan.json";
   ASSERT_TRUE(base::WriteWholeFile(files_, path, "{}").ok());
@@ -151,7 +151,7 @@ TEST_F(ResumeTest, ADamagedPlanIsToldAndStopsNobody) {
             (Lines{path + " cannot be used: plan: format is missing"}));
 }
 
-TEST_F(ResumeTest, WhereReductionsRunIsChosenAnewAndNotMentioned) {
+TEST_F(ResumedPlanTest, WhereReductionsRunIsChosenAnewAndNotMentioned) {
   constexpr std::int64_t kAuto = -1, kNever = 0, kAlways = 1 << 30;
   const JobInfo never = RunUntil(1, /*dp=*/2, kNever);
   const JobInfo always = RunUntil(2, /*dp=*/2, kAlways);

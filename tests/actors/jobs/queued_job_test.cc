@@ -25,12 +25,10 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kSteps = kQueuedSteps;
-
 void ExpectTheBitsOfTheCpu(const JobSpec& spec, std::uint64_t seeds) {
   const Outcome want = OnTheCpu(spec);
   ASSERT_TRUE(want.status.ok()) << want.status;
-  ASSERT_EQ(want.reports.steps.size(), std::size_t{kSteps});
+  ASSERT_EQ(want.reports.steps.size(), std::size_t{kQueuedSteps});
   for (std::uint64_t seed : Seeds(seeds)) {
     const Outcome outcome = OnQueuedDevices(spec, seed);
     ASSERT_TRUE(outcome.status.ok())
@@ -138,7 +136,7 @@ TEST(QueuedJobTest, FindsAnUpdateThatDoesNotWait) {
 // A job resumes on the CPU from a checkpoint of a device, and vice versa.
 TEST(QueuedJobTest, CheckpointsTravel) {
   JobSpec longer = LeNetJob(/*dp=*/2, /*pp=*/1);
-  longer.steps = kSteps + 2;
+  longer.steps = kQueuedSteps + 2;
   const Outcome want = OnTheCpu(longer);
   const double last = want.reports.losses().back();
   for (const std::uint64_t seed : Seeds(20)) {
@@ -147,10 +145,10 @@ TEST(QueuedJobTest, CheckpointsTravel) {
     ASSERT_TRUE(OnQueuedDevices(first, seed).status.ok());
     JobSpec second = first;
     second.checkpoint.resume = true;
-    second.steps = kSteps + 1;
+    second.steps = kQueuedSteps + 1;
     Outcome on_cpu = OnTheCpu(second);
     ASSERT_TRUE(on_cpu.status.ok()) << on_cpu.status;
-    second.steps = kSteps + 2;
+    second.steps = kQueuedSteps + 2;
     Outcome on_device = OnQueuedDevices(second, seed);
     ASSERT_TRUE(on_device.status.ok()) << on_device.status;
     ASSERT_EQ(on_device.reports.steps.size(), 1u);

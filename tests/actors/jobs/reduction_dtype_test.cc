@@ -83,14 +83,14 @@ JobSpec RoundedJob(const std::function<void(JobSpec&)>& edit) {
   return spec;
 }
 
-void ExpectOneOutcomeUnderEverySeed(const JobSpec& spec, std::uint64_t seeds) {
+void ExpectOneSumUnderEverySeed(const JobSpec& spec, std::uint64_t seeds) {
   const SimulatedRun want = Simulate(spec, {});
   ASSERT_TRUE(want.result.ok()) << want.result.status();
   ASSERT_EQ(DifferenceUnderSeeds(spec, seeds, want), "");
 }
 
 TEST(ReductionDTypeTest, SimulatedReplicas) {
-  ExpectOneOutcomeUnderEverySeed(RoundedJob(nullptr), 200);
+  ExpectOneSumUnderEverySeed(RoundedJob(nullptr), 200);
 }
 
 TEST(ReductionDTypeTest, SimulatedStepsThatOverlap) {
@@ -101,19 +101,19 @@ TEST(ReductionDTypeTest, SimulatedStepsThatOverlap) {
 }
 
 TEST(ReductionDTypeTest, SimulatedStagesThatLookAtAllGradients) {
-  ExpectOneOutcomeUnderEverySeed(RoundedJob([](JobSpec& spec) {
-                                   spec.plan.mesh =
-                                       pipeline::Mesh(/*dp=*/2, /*pp=*/2);
-                                   spec.plan.cuts = {2};
-                                   spec.plan.micro_batch_size = 3;
-                                   spec.optimizer = [] {
-                                     nn::AdamOptions adam;
-                                     adam.common.skip_nonfinite = true;
-                                     adam.common.clip_grad_norm = 0.1;
-                                     return std::make_unique<nn::Adam>(adam);
-                                   };
-                                 }),
-                                 100);
+  ExpectOneSumUnderEverySeed(RoundedJob([](JobSpec& spec) {
+                               spec.plan.mesh =
+                                   pipeline::Mesh(/*dp=*/2, /*pp=*/2);
+                               spec.plan.cuts = {2};
+                               spec.plan.micro_batch_size = 3;
+                               spec.optimizer = [] {
+                                 nn::AdamOptions adam;
+                                 adam.common.skip_nonfinite = true;
+                                 adam.common.clip_grad_norm = 0.1;
+                                 return std::make_unique<nn::Adam>(adam);
+                               };
+                             }),
+                             100);
 }
 
 TEST(ReductionDTypeTest, OnDevicesThatWorkLater) {

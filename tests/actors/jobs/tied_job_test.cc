@@ -30,28 +30,28 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kSamples = 64, kTokens = 6, kVocabulary = 11;
+constexpr std::int64_t kTiedSamples = 64, kTiedTokens = 6, kTiedVocabulary = 11;
 
 // Returns sequences in which 3 t + 1 modulo 11 follows each token t.
-data::DatasetPtr Sequences() {
+data::DatasetPtr TiedSequences() {
   nn::CachingAllocator memory;
-  const nn::Shape shape = {kSamples, kTokens};
+  const nn::Shape shape = {kTiedSamples, kTiedTokens};
   nn::Tensor inputs = nn::Tensor::Empty(shape, nn::DType::kI64, memory);
   nn::Tensor targets = nn::Tensor::Empty(shape, nn::DType::kI64, memory);
-  for (std::int64_t i = 0; i < kSamples * kTokens; ++i) {
-    const std::int64_t token = i % kTokens == 0
-                                   ? i / kTokens % kVocabulary
+  for (std::int64_t i = 0; i < kTiedSamples * kTiedTokens; ++i) {
+    const std::int64_t token = i % kTiedTokens == 0
+                                   ? i / kTiedTokens % kTiedVocabulary
                                    : targets.data<std::int64_t>()[i - 1];
     inputs.data<std::int64_t>()[i] = token;
-    targets.data<std::int64_t>()[i] = (3 * token + 1) % kVocabulary;
+    targets.data<std::int64_t>()[i] = (3 * token + 1) % kTiedVocabulary;
   }
-  return *data::MakeInMemoryDataset(inputs, targets, kVocabulary);
+  return *data::MakeInMemoryDataset(inputs, targets, kTiedVocabulary);
 }
 
 std::unique_ptr<nn::Module> MakeGpt() {
   nn::Gpt2Options options = *nn::Gpt2Preset("gpt_nano");
-  options.vocab_size = kVocabulary;
-  options.context = kTokens;
+  options.vocab_size = kTiedVocabulary;
+  options.context = kTiedTokens;
   return *nn::MakeGpt2(options);
 }
 
@@ -71,7 +71,7 @@ JobSpec GptJob(std::int64_t steps) {
     adam.common.ema_decay = 0.9;
     return std::make_unique<nn::Adam>(adam);
   };
-  spec.train = spec.test = Sequences();
+  spec.train = spec.test = TiedSequences();
   spec.steps = steps;
   spec.timeout = absl::Seconds(60);
   spec.plan.global_batch_size = 16;
@@ -79,25 +79,25 @@ JobSpec GptJob(std::int64_t steps) {
   return spec;
 }
 
-struct Layout {
+struct TiedLayout {
   const char* schedule;  // "" for none
   int dp, pp;
   std::vector<pipeline::Cut> cuts;
 };
 
-const Layout& OneRank() {
-  static const auto& layout = *new Layout{"", 1, 1, {}};
+const TiedLayout& OneRank() {
+  static const auto& layout = *new TiedLayout{"", 1, 1, {}};
   return layout;
 }
 
-std::vector<Layout> Pipelines() {
+std::vector<TiedLayout> Pipelines() {
   return {{"1f1b", 1, 2, {"h.1"}},
           {"zb_h1", 1, 3, {"h.1", "ln_f"}},
           {"interleaved_1f1b", 1, 2, {"h.0", "h.1", "h.2"}},
           {"zb_v", 1, 2, {"h.0", "h.1", "h.2"}}};
 }
 
-JobSpec LaidOut(JobSpec spec, const Layout& layout) {
+JobSpec LaidOut(JobSpec spec, const TiedLayout& layout) {
   spec.plan.mesh = pipeline::Mesh(layout.dp, layout.pp);
   spec.plan.cuts = layout.cuts;
   if (layout.schedule[0] == 0) return spec;
@@ -139,7 +139,7 @@ TEST(TiedJobTest, PipelinesHaveTheBitsOfOneRank) {
   spec.checkpoint.dir = FreshFolder("one");
   const Reports one = ReportsOf(spec);
   EXPECT_LT(one.losses().back(), one.losses().front());
-  for (const Layout& layout : Pipelines()) {
+  for (const TiedLayout& layout : Pipelines()) {
     spec.checkpoint.dir = FreshFolder(layout.schedule);
     const Reports reports = ReportsOf(LaidOut(spec, layout));
     EXPECT_EQ(pipeline::TiesOf(reports.info.plan.stages).size(), 1u);
@@ -157,7 +157,7 @@ TEST(TiedJobTest, CheckpointsMoveBetweenPipelines) {
   JobSpec straight = GptJob(/*steps=*/6);
   straight.checkpoint.dir = FreshFolder("straight");
   const auto want = Contents(ReportsOf(straight).checkpoints.back());
-  std::vector<Layout> all = Pipelines();
+  std::vector<TiedLayout> all = Pipelines();
   all.push_back(OneRank());
   for (std::size_t i = 0; i < all.size(); ++i) {
     JobSpec spec = LaidOut(GptJob(/*steps=*/3), all[i]);
@@ -174,7 +174,7 @@ TEST(TiedJobTest, CheckpointsMoveBetweenPipelines) {
 // The export contains the tied weight once, by the name of its owner.
 TEST(TiedJobTest, AnExportIsThatOfOneRank) {
   std::vector<std::string> exports;
-  for (const Layout& layout : {OneRank(), Pipelines()[0]}) {
+  for (const TiedLayout& layout : {OneRank(), Pipelines()[0]}) {
     JobSpec spec = LaidOut(GptJob(/*steps=*/2), layout);
     spec.checkpoint.dir = FreshFolder("exported");
     ReportsOf(spec);
@@ -213,7 +213,7 @@ TEST(TiedJobTest, ReplicasAreSummedBehindStages) {
     if (reduced == "in bf16") spec.plan.reduction_dtype = nn::DType::kBF16;
     if (reduced == "by a hook") spec.hook = GatherIn(nn::DType::kBF16);
     const Reports flat = ReportsOf(LaidOut(spec, {"", 2, 1, {}}));
-    for (Layout layout : Pipelines()) {
+    for (TiedLayout layout : Pipelines()) {
       if (layout.pp != 2) continue;
       layout.dp = 2;
       EXPECT_EQ(ReportsOf(LaidOut(spec, layout)).losses(), flat.losses())
@@ -252,8 +252,9 @@ TEST(TiedJobTest, HasCopiesOfMasterValuesToo) {
   };
   spec.plan.inline_bytes = 0;
   std::vector<std::vector<std::string>> contents;
-  for (const Layout& layout : {Layout{"", 2, 1, {}}, Layout{"1f1b", 2, 2, {3}},
-                               Layout{"v_min", 2, 2, {2, 3, 4}}}) {
+  for (const TiedLayout& layout :
+       {TiedLayout{"", 2, 1, {}}, TiedLayout{"1f1b", 2, 2, {3}},
+        TiedLayout{"v_min", 2, 2, {2, 3, 4}}}) {
     JobSpec laid_out = LaidOut(spec, layout);
     laid_out.checkpoint.dir = FreshFolder("masters");
     contents.push_back(Contents(ReportsOf(laid_out).checkpoints.back()));

@@ -37,7 +37,7 @@ JobSpec SpecOf(const Edit& edit, bool cross_step) {
   return spec;
 }
 
-SimulationOptions Seed(std::uint64_t seed) {
+SimulationOptions Seeded(std::uint64_t seed) {
   SimulationOptions options;
   options.seed = seed;
   return options;
@@ -63,12 +63,12 @@ int LateUpdates(const Recorder& recorder) {
 // Compares runs with and without overlap. Returns how many runs have
 // overlapped.
 int ExpectTheBitsOfStepsApart(const Edit& edit, std::uint64_t seeds) {
-  const SimulatedRun want = Simulate(SpecOf(edit, false), Seed(0));
+  const SimulatedRun want = Simulate(SpecOf(edit, false), Seeded(0));
   EXPECT_EQ(want.check, absl::OkStatus());
   int overlapped = 0;
   for (std::uint64_t seed : Seeds(seeds)) {
     SimulatedRun run;
-    Simulation simulation(SpecOf(edit, true), Seed(seed));
+    Simulation simulation(SpecOf(edit, true), Seeded(seed));
     run.result = simulation.Run(&run.reports);
     run.check = simulation.Check();
     run.parameters = simulation.parameters();
@@ -90,7 +90,7 @@ TEST(CrossStepTest, ForwardsBeginBeforeTheLastUpdates) {
 
 TEST(CrossStepTest, StepsApartDoNotOverlap) {
   for (std::uint64_t seed : Seeds(20)) {
-    Simulation simulation(SpecOf(nullptr, false), Seed(seed));
+    Simulation simulation(SpecOf(nullptr, false), Seeded(seed));
     ASSERT_TRUE(simulation.Run().ok());
     ASSERT_EQ(LateUpdates(simulation.recorder()), 0) << ReplayCommand(seed);
   }
@@ -156,11 +156,11 @@ TEST(CrossStepTest, NoOverlapWhereReductionsAreInline) {
 }
 
 // A job that saves after each step.
-struct SavingJob {
+struct CrossStepSaving {
   base::FaultyFileSystem files;
   JobSpec spec;
 
-  SavingJob(const std::string& dir, bool cross_step, std::int64_t every)
+  CrossStepSaving(const std::string& dir, bool cross_step, std::int64_t every)
       : spec(SpecOf(nullptr, cross_step)) {
     spec.test = spec.train;
     spec.eval_every = 3;
@@ -173,14 +173,15 @@ struct SavingJob {
 // A job is stopped at any message: its checkpoint is of a whole step, and the
 // resumed job comes to the same end.
 TEST(CrossStepTest, StopsAndGoesOnFromAnywhere) {
-  const SimulatedRun want = Simulate(
-      SavingJob(FreshFolder("apart"), false, /*every=*/1).spec, Seed(0));
+  const SimulatedRun want =
+      Simulate(CrossStepSaving(FreshFolder("apart"), false, /*every=*/1).spec,
+               Seeded(0));
   ASSERT_EQ(want.check, absl::OkStatus());
   int runs = 0, in_between = 0;
   for (std::uint64_t seed : Seeds(200)) {
-    SavingJob job(FreshFolder("across"), true, /*every=*/1 + seed % 3);
+    CrossStepSaving job(FreshFolder("across"), true, /*every=*/1 + seed % 3);
     nn::RandomStream draws(nn::RandomKey(seed, nn::Purpose::kTest), {});
-    SimulationOptions options = Seed(seed);
+    SimulationOptions options = Seeded(seed);
     options.stop_after_messages =
         static_cast<std::int64_t>(draws.Below(want.messages));
     const SimulatedRun stopped = Simulate(job.spec, options);
@@ -192,7 +193,7 @@ TEST(CrossStepTest, StopsAndGoesOnFromAnywhere) {
     if (stopped.result->steps == kSteps) continue;
     in_between += stopped.result->steps > 0;
     job.spec.checkpoint.resume = true;
-    const SimulatedRun resumed = Simulate(job.spec, Seed(seed + 1));
+    const SimulatedRun resumed = Simulate(job.spec, Seeded(seed + 1));
     ASSERT_EQ(Difference(resumed, want), "") << ReplayCommand(seed);
     ASSERT_EQ(resumed.result->steps, kSteps) << ReplayCommand(seed);
   }

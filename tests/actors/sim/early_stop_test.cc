@@ -15,14 +15,14 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kSteps = 40, kEvery = 2, kPatience = 3;
+constexpr std::int64_t kStopSteps = 40, kEvery = 2, kPatience = 3;
 // Step of the early stop: after the first evaluation, and kPatience more
 // without an improvement.
 constexpr std::int64_t kEnd = kEvery * (1 + kPatience);
 
 // Returns a job in which no evaluation after the first is an improvement.
 JobSpec ConvergingJob(int ranks) {
-  JobSpec spec = SmallJob({ranks, Numbers::kFloat, kSteps});
+  JobSpec spec = SmallJob({ranks, Numbers::kFloat, kStopSteps});
   spec.test = spec.train;
   spec.eval_every = kEvery;
   spec.early_stop_patience = kPatience;

@@ -58,7 +58,7 @@ class SimulatedChannelTest : public testing::Test {
   SimulatedChannel channel_{system_.next_actor_id(), scheduler_, Ends()};
 };
 
-using Numbers = std::vector<int>;
+using Values = std::vector<int>;
 
 TEST_F(SimulatedChannelTest, ALateItemHoldsBackThoseBehindIt) {
   Push(1, absl::Seconds(3));
@@ -66,11 +66,11 @@ TEST_F(SimulatedChannelTest, ALateItemHoldsBackThoseBehindIt) {
   EXPECT_EQ(timers_,
             (std::vector<absl::Duration>{absl::Seconds(3), absl::Seconds(3)}));
   Run();
-  EXPECT_EQ(delivered_, Numbers());
+  EXPECT_EQ(delivered_, Values());
   Wait(absl::Seconds(2));
-  EXPECT_EQ(delivered_, Numbers());
+  EXPECT_EQ(delivered_, Values());
   Wait(absl::Seconds(1));
-  EXPECT_EQ(delivered_, (Numbers{1, 2}));
+  EXPECT_EQ(delivered_, (Values{1, 2}));
 }
 
 TEST_F(SimulatedChannelTest, EachCutMustHeal) {
@@ -79,21 +79,21 @@ TEST_F(SimulatedChannelTest, EachCutMustHeal) {
   Push(1);
   channel_.Heal();
   Run();
-  EXPECT_EQ(delivered_, Numbers());
+  EXPECT_EQ(delivered_, Values());
   channel_.Heal();
   Run();
-  EXPECT_EQ(delivered_, (Numbers{1}));
+  EXPECT_EQ(delivered_, (Values{1}));
 }
 
 TEST_F(SimulatedChannelTest, APausedReceiverGetsItemsLater) {
   may_deliver_ = false;
   Push(1);
   Run();
-  EXPECT_EQ(delivered_, Numbers());
+  EXPECT_EQ(delivered_, Values());
   may_deliver_ = true;
   channel_.Wake();
   Run();
-  EXPECT_EQ(delivered_, (Numbers{1}));
+  EXPECT_EQ(delivered_, (Values{1}));
 }
 
 TEST_F(SimulatedChannelTest, TheEndIsTheLastItem) {
@@ -103,14 +103,14 @@ TEST_F(SimulatedChannelTest, TheEndIsTheLastItem) {
   Close(/*drop=*/false);
   EXPECT_TRUE(channel_.closed());
   Run();
-  EXPECT_EQ(delivered_, (Numbers{1, kEnd}));
+  EXPECT_EQ(delivered_, (Values{1, kEnd}));
 }
 
 TEST_F(SimulatedChannelTest, AResetLosesWhatIsUnderWay) {
   Push(1, absl::Seconds(3));
   Close(/*drop=*/true);
   Run();
-  EXPECT_EQ(delivered_, (Numbers{kEnd}));
+  EXPECT_EQ(delivered_, (Values{kEnd}));
 }
 
 TEST_F(SimulatedChannelTest, ADeadNodeSendsNoEnd) {
@@ -118,7 +118,7 @@ TEST_F(SimulatedChannelTest, ADeadNodeSendsNoEnd) {
   channel_.Drop();
   EXPECT_TRUE(channel_.closed());
   Run();
-  EXPECT_EQ(delivered_, Numbers());
+  EXPECT_EQ(delivered_, Values());
 }
 
 }  // namespace

@@ -83,20 +83,20 @@ class SimulatedNetworkTest : public testing::Test {
   std::vector<caf::actor> actors_;
 };
 
-using Numbers = std::vector<int>;
+using Values = std::vector<int>;
 
 TEST_F(SimulatedNetworkTest, APairKeepsItsOrderAndOthersDoNot) {
-  std::set<Numbers> orders;
+  std::set<Values> orders;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     SetUp("delay 1s", seed);
     for (int i = 0; i < 4; ++i) Send(1, 0, i);
     for (int i = 10; i < 14; ++i) Send(2, 0, i);
     RunTimers();
     ASSERT_EQ(heard_[0].numbers.size(), 8u);
-    Numbers of_1, of_2;
+    Values of_1, of_2;
     for (const int i : heard_[0].numbers) (i < 10 ? of_1 : of_2).push_back(i);
-    EXPECT_EQ(of_1, (Numbers{0, 1, 2, 3}));
-    EXPECT_EQ(of_2, (Numbers{10, 11, 12, 13}));
+    EXPECT_EQ(of_1, (Values{0, 1, 2, 3}));
+    EXPECT_EQ(of_2, (Values{10, 11, 12, 13}));
     orders.insert(heard_[0].numbers);
     if (seed < 49) TearDown();
   }
@@ -109,9 +109,9 @@ TEST_F(SimulatedNetworkTest, ACutHoldsMessagesBackUntilItHeals) {
   Send(2, 0, 7);
   Run();
   EXPECT_EQ(network_->sent(), 4);
-  EXPECT_EQ(heard_[0].numbers, (Numbers{7}));
+  EXPECT_EQ(heard_[0].numbers, (Values{7}));
   RunTimers();
-  EXPECT_EQ(heard_[0].numbers, (Numbers{7, 0, 1, 2}));
+  EXPECT_EQ(heard_[0].numbers, (Values{7, 0, 1, 2}));
 }
 
 TEST_F(SimulatedNetworkTest, APausedNodeRunsLater) {
@@ -120,9 +120,9 @@ TEST_F(SimulatedNetworkTest, APausedNodeRunsLater) {
   Send(1, 2, 2);
   const auto start = scheduler_->now();
   Run();
-  EXPECT_EQ(heard_[2].numbers, (Numbers{2}));
+  EXPECT_EQ(heard_[2].numbers, (Values{2}));
   RunTimers();
-  EXPECT_EQ(heard_[0].numbers, (Numbers{1}));
+  EXPECT_EQ(heard_[0].numbers, (Values{1}));
   EXPECT_EQ(scheduler_->now() - start, std::chrono::seconds(3));
 }
 
@@ -138,7 +138,7 @@ TEST_F(SimulatedNetworkTest, AKilledNodeIsHeardOfAndOneWithoutPowerIsNot) {
     EXPECT_EQ(heard_[2].lost, heard ? 1 : 0);
     Send(0, 1, 5);
     RunTimers();
-    EXPECT_EQ(heard_[1].numbers, Numbers());
+    EXPECT_EQ(heard_[1].numbers, Values());
     if (!heard) TearDown();
   }
 }
@@ -154,7 +154,7 @@ TEST_F(SimulatedNetworkTest, AResetIsHeardOfAtBothEnds) {
   EXPECT_EQ(heard_[0].lost, 1);
   EXPECT_EQ(heard_[1].lost, 1);
   EXPECT_EQ(heard_[2].lost, 0);
-  EXPECT_EQ(heard_[1].numbers, Numbers()) << "what was under way is lost";
+  EXPECT_EQ(heard_[1].numbers, Values()) << "what was under way is lost";
 }
 
 TEST_F(SimulatedNetworkTest, TheEndOfAnActorIsHeardElsewhere) {
