@@ -36,8 +36,10 @@ class Momentum : public ReplicaUpdate {
     if (!error.ok()) return error;
     float* const value = replicas_[0].data<float>() + begin;
     double* const state = replicas_[1].data<double>() + begin;
-    for (std::int64_t i = 0; i < sum.numel(); ++i) {
-      state[i] = state[i] / 2 + sum.data<float>()[i];
+    const float* const addend = sum.data<float>();
+    const std::int64_t count = sum.numel();
+    for (std::int64_t i = 0; i < count; ++i) {
+      state[i] = state[i] / 2 + addend[i];
       value[i] -= static_cast<float>(state[i] / 4);
     }
     updated += sum.numel();

@@ -1,8 +1,9 @@
-// Reference implementation of the reduction tree, one element at a time. Tests
-// compare the kernels and every backend with it.
+// Reference implementation of the reduction tree. Tests compare the kernels and
+// every backend with it.
 //
-//   std::vector<float> values = {a, b, c};              // by rank
-//   float sum = NaiveReduction(ReduceOp::kSum, absl::MakeSpan(values));
+//   std::vector<std::vector<float>> ranges = {a, b, c};  // by rank
+//   std::vector<float> sums =
+//       NaiveReduction<float>(ReduceOp::kSum, ranges);
 
 #ifndef TESTS_COMM_NAIVE_REDUCTION_H_
 #define TESTS_COMM_NAIVE_REDUCTION_H_
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "comm/reduction/reduce_op.h"
@@ -62,26 +64,42 @@ T NaiveNode(ReduceOp op, T left, T right) {
   }
 }
 
+// The tree over `ranges`, which are equally long and in the order of their ranks.
+// A node computes all elements: calls for each were most of the time of tests
+// under ThreadSanitizer.
 template <typename T>
-T NaiveTree(ReduceOp op, absl::Span<const T> values) {
-  if (values.size() == 1) return values[0];
+std::vector<T> NaiveTree(ReduceOp op, absl::Span<const std::vector<T>> ranges) {
+  if (ranges.size() == 1) return ranges[0];
   std::size_t left = 1;
-  while (2 * left < values.size()) left *= 2;
-  return NaiveNode(op, NaiveTree(op, values.subspan(0, left)),
-                   NaiveTree(op, values.subspan(left)));
+  while (2 * left < ranges.size()) left *= 2;
+  std::vector<T> result = NaiveTree(op, ranges.subspan(0, left));
+  const std::vector<T> right = NaiveTree(op, ranges.subspan(left));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i] = NaiveNode(op, result[i], right[i]);
+  }
+  return result;
 }
 
-// Reduces one element of all ranks: the tree, the division of kAvg at the root,
-// and any NaN replaced by the canonical quiet NaN.
+// The value of an element after the root: divided by the number of ranks for
+// kAvg, and any NaN replaced by the canonical quiet NaN.
 template <typename T>
-T NaiveReduction(ReduceOp op, absl::Span<const T> values) {
-  const auto x = Widen(NaiveTree(op, values));
+T NaiveRoot(ReduceOp op, T sum, std::size_t ranks) {
+  const auto x = Widen(sum);
   using C = std::remove_const_t<decltype(x)>;
-  const C divisor = op == ReduceOp::kAvg ? static_cast<C>(values.size()) : C{1};
+  const C divisor = op == ReduceOp::kAvg ? static_cast<C>(ranks) : C{1};
   if constexpr (std::is_floating_point_v<C>) {
     if (std::isnan(x)) return Narrow<T>(std::numeric_limits<C>::quiet_NaN());
   }
   return Narrow<T>(static_cast<C>(x / divisor));
+}
+
+// Reduces the ranges of all ranks.
+template <typename T>
+std::vector<T> NaiveReduction(ReduceOp op,
+                              absl::Span<const std::vector<T>> ranges) {
+  std::vector<T> result = NaiveTree(op, ranges);
+  for (T& x : result) x = NaiveRoot(op, x, ranges.size());
+  return result;
 }
 
 }  // namespace troupe::comm

@@ -1,7 +1,9 @@
 #include "tests/comm/reduction_test_data.h"
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "tests/comm/naive_reduction.h"
 
@@ -78,13 +80,13 @@ Tensor ExpectedResult(ReduceOp op, const std::vector<Tensor>& ranges,
       Tensor::Empty(ranges[0].shape(), ranges[0].dtype(), allocator);
   WithType(result.dtype(), [&](auto type) {
     using T = decltype(type);
-    std::vector<T> values(ranges.size());
-    for (std::int64_t i = 0; i < result.numel(); ++i) {
-      for (std::size_t r = 0; r < ranges.size(); ++r) {
-        values[r] = ranges[r].data<T>()[i];
-      }
-      result.data<T>()[i] = NaiveReduction(op, absl::Span<const T>(values));
+    std::vector<std::vector<T>> values;
+    for (const Tensor& range : ranges) {
+      const auto from = range.span<T>();
+      values.emplace_back(from.begin(), from.end());
     }
+    const auto reduced = NaiveReduction<T>(op, values);
+    std::copy(reduced.begin(), reduced.end(), result.data<T>());
   });
   return result;
 }
