@@ -38,9 +38,9 @@ std::vector<Tensor> Inputs(const Case& c, nn::Allocator& allocator) {
   return ranges;
 }
 
-// Returns the cases in the order of their sizes; under sanitizers, and of a group
-// that spans processes, a part of them, in which every size, dtype, op and count
-// still occurs: links carry bytes of any dtype, and have many backends.
+// Returns the cases in the order of their sizes. Under sanitizers, and of a
+// group that spans processes, they are a part in which every size, dtype, op
+// and count still occurs: links carry bytes of any dtype, and are many.
 std::vector<Case> SmallCases(const Backend& backend) {
   std::vector<Case> all;
   for (int size : kSizes) {

@@ -64,8 +64,8 @@ T NaiveNode(ReduceOp op, T left, T right) {
   }
 }
 
-// The tree over `ranges`, which are equally long and in the order of their ranks.
-// A node computes all elements: calls for each were most of the time of tests
+// The tree over `ranges`, which are equally long and in the order of ranks. A
+// node computes all elements: calls for each were most of the time of tests
 // under ThreadSanitizer.
 template <typename T>
 std::vector<T> NaiveTree(ReduceOp op, absl::Span<const std::vector<T>> ranges) {
