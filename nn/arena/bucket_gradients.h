@@ -1,15 +1,18 @@
 // Memory of the gradients of an arena's buckets, in one of three ways:
 //
-//   - kAll: all buckets have memory all the time, one tensor;
-//   - kShared: a bucket has memory from Hold() to Release(), and the next one
-//     reuses it;
-//   - kSlices: as kShared, but a bucket is released to its reduction, after
-//     which the owned slice alone is kept (ZeRO stage 2; Rajbhandari et al.
-//     2020, arXiv:1910.02054, sec. 5.2), in memory for all slices.
+//     kAll      all buckets have memory all the time, one tensor
+//     kShared   a bucket has memory from Hold() to Release(), and the next one
+//               reuses it
+//     kSlices   as kShared, but a bucket is released to its reduction, after
+//               which the owned slice alone is kept (ZeRO stage 2; Rajbhandari
+//               et al. 2020, arXiv:1910.02054, sec. 5.2), in memory for all
+//               slices
+//
+// The last one in use:
 //
 //   BucketGradients gradients;
 //   TROUPE_RETURN_IF_ERROR(gradients.Init(options, ranges, owned));
-//   TROUPE_RETURN_IF_ERROR(gradients.Hold(0));
+//   TROUPE_RETURN_IF_ERROR(gradients.Hold(0).status());
 //   Fill(gradients.Of(0));                    // the backward
 //   gradients.Detach(0);                      // the next one may begin
 //   ReduceScatter(gradients.Detached(0));

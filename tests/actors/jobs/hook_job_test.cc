@@ -165,8 +165,8 @@ TEST(HookJobTest, WhatIsWrongWithAHook) {
   EXPECT_EQ(error_of([](JobSpec& spec) { spec.hook.make = nullptr; }),
             "JobSpec.hook \"gather_bf16\" has no `make`; set it to what "
             "makes the reductions");
-  EXPECT_EQ(error_of([](JobSpec& spec) { spec.hook.rounds = 65; }),
-            "JobSpec.hook \"gather_bf16\" has 65 rounds; use 1 to 64");
+  EXPECT_EQ(error_of([](JobSpec& spec) { spec.hook.rounds = 1025; }),
+            "JobSpec.hook \"gather_bf16\" has 1025 rounds; use 1 to 1024");
   EXPECT_EQ(
       error_of(
           [](JobSpec& spec) { spec.plan.reduction_dtype = nn::DType::kBF16; }),
