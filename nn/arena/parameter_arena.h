@@ -32,8 +32,8 @@
 //   arena->Owned(0);                     // the second quarter of bucket 0
 //   arena->ViewState(momentum, arena->Owned(0));
 //
-// With slice_grads (ZeRO stage 2) gradients are whole only until they are
-// reduced, and kept as slices, too (nn/arena/bucket_gradients.h):
+// Option slice_grads (ZeRO stage 2) keeps gradients whole only until they are
+// reduced, and then as slices (nn/arena/bucket_gradients.h):
 //
 //   arena->DetachGrads(0);                  // they are complete; the next
 //                                           // backward writes others

@@ -11,6 +11,7 @@
 #include "nn/optim/adam.h"
 #include "tests/actors/jobs/one_weight_job.h"
 #include "tests/actors/jobs/queued_job.h"
+#include "tests/actors/jobs/stages_that_clip.h"
 #include "tests/actors/sim/seed_sweep.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
@@ -101,19 +102,7 @@ TEST(ReductionDTypeTest, SimulatedStepsThatOverlap) {
 }
 
 TEST(ReductionDTypeTest, SimulatedStagesThatLookAtAllGradients) {
-  ExpectOneSumUnderEverySeed(RoundedJob([](JobSpec& spec) {
-                               spec.plan.mesh =
-                                   pipeline::Mesh(/*dp=*/2, /*pp=*/2);
-                               spec.plan.cuts = {2};
-                               spec.plan.micro_batch_size = 3;
-                               spec.optimizer = [] {
-                                 nn::AdamOptions adam;
-                                 adam.common.skip_nonfinite = true;
-                                 adam.common.clip_grad_norm = 0.1;
-                                 return std::make_unique<nn::Adam>(adam);
-                               };
-                             }),
-                             100);
+  ExpectOneSumUnderEverySeed(RoundedJob(CutIntoStagesThatClip), 100);
 }
 
 TEST(ReductionDTypeTest, OnDevicesThatWorkLater) {

@@ -161,9 +161,9 @@ TEST(ZeroTest, AddsUpTheSlicesOfMicroBatches) {
   }
 }
 
-// With many micro-batches a round may end before or after the last forward, and
-// buckets that stages share are complete before or after the others' rounds:
-// ranks launch all collectives in one order (CheckInvariants()).
+// Ranks launch all collectives in one order (CheckInvariants()), though a round
+// may end before or after the last forward, and buckets that stages share may
+// be complete before or after the others' rounds.
 TEST(ZeroTest, RoundsAndLossesAreLaunchedInOneOrder) {
   for (const int pp : {1, 2, 4}) {
     for (const bool tied : {false, true}) {
