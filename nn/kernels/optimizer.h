@@ -15,9 +15,12 @@
 #ifndef NN_KERNELS_OPTIMIZER_H_
 #define NN_KERNELS_OPTIMIZER_H_
 
+#include <cstdint>
+
 #include "nn/kernels/loss_scale.h"
 #include "nn/kernels/op.h"
 #include "nn/kernels/step_scalars.h"
+#include "nn/random/philox.h"
 
 namespace troupe::nn {
 
@@ -65,6 +68,14 @@ struct LarsRule {
   double weight_decay = 0;
   double trust_coefficient = 0.001;
   double eps = 0;
+};
+
+// Draws that round a run of elements of a parameter: element i by draw
+// `first` + i of the position {step of the scalars, 0, path}.
+struct RoundingDraws {
+  RandomKey key;
+  std::uint32_t path = 0;  // HashName() of the parameter
+  std::int64_t first = 0;  // index in the parameter
 };
 
 struct OptimizerKernels {
@@ -133,6 +144,14 @@ struct OptimizerKernels {
   Op<absl::Status(double decay, FixedIn scalars, In param, InOut average)>
       EmaUpdate{"EmaUpdate"};
 
+  // Rounds f32 to one of the two neighbours in bf16, the nearer the likelier,
+  // so that the expected value is exact: the lower 16 bits of a draw are added
+  // to those of the number, which are then cut off. Numbers of bf16,
+  // infinities and NaN stay.
+  Op<absl::Status(const RoundingDraws& draws, FixedIn scalars, FixedIn values,
+                  FixedOut rounded)>
+      RoundAtRandom{"RoundAtRandom"};
+
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = OptimizerKernels;
@@ -140,7 +159,7 @@ struct OptimizerKernels {
                 &K::UpdateLossScale, &K::SgdUpdate, &K::AdamUpdate,
                 &K::LambDirection, &K::LambUpdate, &K::LarsUpdate,
                 &K::AddSquares, &K::SetClipFactor, &K::ClipGradient,
-                &K::EmaUpdate);
+                &K::EmaUpdate, &K::RoundAtRandom);
   }
 };
 

@@ -27,6 +27,13 @@ absl::Status ArenaOptimizer::Attach(ParameterArena& arena) {
   const DType values = arena.values().dtype();
   const bool narrow = SizeOf(values) < SizeOf(DType::kF32);
   DType state = values;
+  if (common_.stochastic_rounding && values == DType::kF16) {
+    return absl::InvalidArgumentError(
+        "OptimizerOptions.stochastic_rounding: parameters are f16, and only "
+        "bf16 is rounded at random; take bf16, or f32_master");
+  }
+  rounds_at_random_ = common_.stochastic_rounding && values == DType::kBF16;
+  if (rounds_at_random_) state = DType::kF32;
   if (common_.f32_master && narrow) {
     state = DType::kF32;
     TROUPE_ASSIGN_OR_RETURN(master_, arena.AddState(kMasterState, state));
@@ -50,10 +57,11 @@ void ArenaOptimizer::SetGroups(const ParameterArena& arena,
   const bool all_first = std::all_of(first.begin(), first.end(),
                                      [](double update) { return update == 0; });
   groups_ = GroupRanges();
-  if (common_.groups.empty() && !per_parameter() && all_first) return;
+  const bool parameters = per_parameter() || rounds_at_random_;
+  if (common_.groups.empty() && !parameters && all_first) return;
   groups_ = GroupRanges(arena, common_.groups,
-                        per_parameter() ? GroupRanges::Parts::kParameters
-                                        : GroupRanges::Parts::kNeighbours,
+                        parameters ? GroupRanges::Parts::kParameters
+                                   : GroupRanges::Parts::kNeighbours,
                         first);
 }
 
@@ -116,6 +124,12 @@ absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
   Tensor values = part.arena.View(part.arena.values(), part.range);
   part.values =
       master_.defined() ? part.arena.ViewState(master_, part.range) : values;
+  if (rounds_at_random_) {
+    TROUPE_ASSIGN_OR_RETURN(
+        part.values,
+        Tensor::Temporary(values.shape(), DType::kF32, kernels.allocator()));
+    TROUPE_RETURN_IF_ERROR(kernels.Copy(values, part.values));
+  }
   part.grads = grads;
   if (grads.dtype() != part.values.dtype()) {
     TROUPE_ASSIGN_OR_RETURN(
@@ -132,6 +146,15 @@ absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
     part.grads = clipped;
   }
   TROUPE_RETURN_IF_ERROR(UpdatePart(kernels, part));
+  if (rounds_at_random_) {
+    const RoundingDraws draws = {
+        RandomKey(common_.rounding_seed, Purpose::kRounding),
+        HashName(part.slot->parameter->name),
+        part.range.begin - part.slot->begin};
+    TROUPE_RETURN_IF_ERROR(
+        kernels.RoundAtRandom(draws, part.scalars, part.values, values));
+    part.values = values;  // averages follow the rounded ones
+  }
   if (average_.defined()) {
     Tensor average = part.arena.ViewState(average_, part.range);
     Tensor wide = part.values;
@@ -172,6 +195,7 @@ absl::Status ArenaOptimizer::UpdateRange(Kernels& kernels,
           TROUPE_RETURN_IF_ERROR(
               kernels.CountFrom(of.first_update, scalars, part.scalars));
         }
+        part.slot = of.slot;
         return RunPart(kernels,
                        grads.FlatView(of.range.begin - range.begin,
                                       Shape{of.range.size()}),

@@ -1,6 +1,7 @@
 // The part of an optimizer that does not depend on its rule: groups, f32 master
-// values, averages, clipping (OptimizerOptions). A derived class updates one
-// part of an arena at a time, all of whose parameters are in one group.
+// values, averages, clipping, rounding (OptimizerOptions). A derived class
+// updates one part of an arena at a time, all of whose parameters are in one
+// group.
 //
 //   class Descent : public ArenaOptimizer {
 //    public:
@@ -74,7 +75,8 @@ class ArenaOptimizer : public Optimizer {
     double lr_factor;
     double weight_decay;
     Tensor grads;   // sums; same dtype as `values`
-    Tensor values;  // the parameters, or their master values
+    Tensor values;  // the parameters, their master values, or f32 copies
+    const ArenaSlot* slot = nullptr;  // the parameter, if groups are parameters
   };
 
   // Adds the rule's states, of dtype `dtype`.
@@ -95,8 +97,9 @@ class ArenaOptimizer : public Optimizer {
   const OptimizerOptions common_;
   Tensor master_;   // undefined without f32_master, or for wide parameters
   Tensor average_;  // undefined without ema_decay
-  // Used with groups, with per_parameter(), and if parameters begin later than
-  // the run.
+  bool rounds_at_random_ = false;
+  // Used with groups, where parts are parameters, and if parameters begin later
+  // than the run.
   GroupRanges groups_;
 };
 

@@ -23,6 +23,14 @@ absl::Status OptimizerOptions::Validate() const {
                      " are both set, and gradients are clipped by one; remove "
                      "the other"));
   }
+  if (f32_master && stochastic_rounding) {
+    return base::FieldError<&Options::stochastic_rounding,
+                            &Options::f32_master>(
+        absl::StrCat(base::FieldName<&Options::f32_master>(), " and ",
+                     base::FieldName<&Options::stochastic_rounding>(),
+                     " are both set, and with f32 values nothing is rounded "
+                     "at random; remove one"));
+  }
   for (const ParameterGroup& group : groups) {
     TROUPE_RETURN_IF_ERROR(group.Validate());
   }

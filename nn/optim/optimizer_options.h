@@ -9,6 +9,7 @@
 #ifndef NN_OPTIM_OPTIMIZER_OPTIONS_H_
 #define NN_OPTIM_OPTIMIZER_OPTIONS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,14 @@ struct OptimizerOptions {
   // states in f32: updates add to them, and the parameters are their roundings
   // (Micikevicius et al. 2018, arXiv:1710.03740).
   bool f32_master = false;
+  // Whether updates compute bf16 parameters in f32 and round them at random
+  // (Gupta et al. 2015, arXiv:1502.02551; Zamirai et al. 2020,
+  // arXiv:2010.06192): an update smaller than the last place is then lost most
+  // of the time, and a whole place the other times. It needs no f32 copy;
+  // states are f32. Draws depend on the seed, the update, the parameter's name
+  // and the element's index. Not for f16, and in place of f32_master.
+  bool stochastic_rounding = false;
+  std::uint64_t rounding_seed = 0;
   // Whether to skip a step with a gradient that is not finite, as under too
   // large a loss scale. A skipped step still counts for schedules, but not as
   // an update: neither for bias corrections nor as SGD's first one.

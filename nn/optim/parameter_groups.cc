@@ -58,6 +58,7 @@ GroupRanges::GroupRanges(const ParameterArena& arena,
     if (slot.bucket == kNoBucket) break;  // frozen ones are last
     Part part;
     part.range = {slot.begin, slot.begin + slot.parameter->shape.numel()};
+    part.slot = &slot;
     part.group = GroupOf(*slot.parameter, groups);
     part.first_update = first_updates.empty() ? 0 : first_updates[i];
     end = arena.range(slot.bucket).end;

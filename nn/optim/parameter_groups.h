@@ -54,6 +54,8 @@ class GroupRanges {
     // The run's update that is the first one of its parameters
     // (Optimizer::SetFirstUpdates).
     double first_update = 0;
+    // The parameter, if parts are kParameters; otherwise the first one.
+    const ArenaSlot* slot = nullptr;
   };
   // Extent of a part: neighbours of one group and first update, with the
   // padding between them and behind them; or one parameter, without padding.
@@ -76,8 +78,9 @@ class GroupRanges {
       const ArenaRange common = {std::max(part.range.begin, range.begin),
                                  std::min(part.range.end, range.end)};
       if (common.begin >= common.end) continue;
-      const absl::Status status =
-          fn(Part{common, part.group, part.first_update});
+      Part clipped = part;
+      clipped.range = common;
+      const absl::Status status = fn(clipped);
       if (!status.ok()) return status;
     }
     return absl::OkStatus();

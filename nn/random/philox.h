@@ -33,7 +33,8 @@ enum class Purpose : std::uint32_t {
   kAugment = 4,     // transforms
   kDropout = 5,
   kTest = 6,
-  kTensor = 7,  // tensors of a program's own loop
+  kTensor = 7,    // tensors of a program's own loop
+  kRounding = 8,  // updated parameters
 };
 
 struct RandomKey {

@@ -78,7 +78,8 @@ absl::Status SetPrecision(const TrainerOptions& options, JobSpec& spec) {
 absl::Status SetCommon(const TrainerOptions& options, const JobSpec& spec,
                        std::int64_t run_steps, nn::OptimizerOptions& common) {
   // It has no effect if the precision has more than 16 bits.
-  common.f32_master = true;
+  common.f32_master = !common.stochastic_rounding;
+  if (common.rounding_seed == 0) common.rounding_seed = spec.seed;
   if (spec.dynamic_loss_scale) common.skip_nonfinite = true;
   nn::LrSchedule& schedule = common.schedule;
   if (schedule.HasEnd() && schedule.steps == 0) {

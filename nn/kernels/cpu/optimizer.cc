@@ -1,6 +1,10 @@
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 
 #include "nn/kernels/cpu/widening.h"
+#include "nn/random/philox.h"
 
 namespace troupe::nn::cpu {
 namespace {
@@ -161,6 +165,33 @@ absl::Status EmaUpdate(CpuDevice& cpu, double decay, In scalars, In param,
   return absl::OkStatus();
 }
 
+absl::Status RoundAtRandom(CpuDevice&, const RoundingDraws& draws, In scalars,
+                           In values, Tensor& rounded) {
+  constexpr std::int64_t kBlock = 4, kAtOnce = 1024;
+  RandomPosition at;
+  at.step = static_cast<std::uint32_t>(ScalarsIn(scalars).step);
+  at.path = draws.path;
+  const float* from = values.data<float>();
+  bf16* to = rounded.data<bf16>();
+  std::array<std::uint32_t, kAtOnce> words;
+  for (std::int64_t i = 0; i < values.numel();) {
+    const std::int64_t draw = draws.first + i, begun = draw % kBlock;
+    const std::int64_t count = std::min(kAtOnce - begun, values.numel() - i);
+    FillBits32(draws.key, at, static_cast<std::uint32_t>(draw / kBlock),
+               absl::MakeSpan(words).first(begun + count));
+    for (std::int64_t k = 0; k < count; ++k) {
+      std::uint32_t bits;
+      std::memcpy(&bits, from + i + k, sizeof(bits));
+      bits += words[begun + k] & 0xffff;
+      to[i + k] = std::isnan(from[i + k])
+                      ? bf16::FromFloat(from[i + k])
+                      : bf16{static_cast<std::uint16_t>(bits >> 16)};
+    }
+    i += count;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 template <>
@@ -178,6 +209,7 @@ void BindFamily(CpuDevice& cpu, OptimizerKernels& ops) {
   ops.SetClipFactor.Bind<SetClipFactor>(&cpu);
   BindF32<ClipGradient>(cpu, ops.ClipGradient);
   BindF32<EmaUpdate>(cpu, ops.EmaUpdate);
+  ops.RoundAtRandom.Bind<RoundAtRandom>(&cpu);
 }
 
 }  // namespace troupe::nn::cpu

@@ -1,4 +1,4 @@
-// Norms and clipping of gradients, and averages of parameters.
+// Norms and clipping of gradients, averages of parameters, and their rounding.
 
 #include <algorithm>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "nn/kernels/cuda/kernel_parts/dispatch.h"
 #include "nn/kernels/cuda/kernel_parts/element_grid.h"
 #include "nn/kernels/cuda/kernel_parts/elements.h"
+#include "nn/kernels/cuda/kernel_parts/philox_words.h"
 #include "nn/kernels/cuda/kernel_parts/reduce.h"
 #include "nn/kernels/cuda/kernel_parts/update_kernel.h"
 
@@ -165,6 +166,41 @@ struct EmaUpdate {
   }
 };
 
+// A thread rounds the elements of one block of draws.
+__global__ void __launch_bounds__(kElementThreads)
+    RoundAtRandomKernel(std::int64_t count, DeviceDraws draws,
+                        std::int64_t first, const StepScalars* scalars,
+                        const float* values, std::uint16_t* rounded) {
+  constexpr std::int64_t kBlock = 4;
+  const DeviceDraws now = draws.AtStep(static_cast<unsigned>(scalars->step));
+  const std::int64_t blocks = (first % kBlock + count + kBlock - 1) / kBlock;
+  for (std::int64_t b = ThreadOfGrid(); b < blocks; b += ThreadsOfGrid()) {
+    const uint4 words = now.Block(/*sample=*/0, first / kBlock + b);
+    const unsigned of_block[kBlock] = {words.x, words.y, words.z, words.w};
+    for (int k = 0; k < kBlock; ++k) {
+      const std::int64_t i = b * kBlock + k - first % kBlock;
+      if (i < 0 || i >= count) continue;
+      const unsigned bits = __float_as_uint(values[i]);
+      const unsigned sum = isnan(values[i]) ? bits | 0x400000u  // quiet
+                                            : bits + (of_block[k] & 0xffffu);
+      rounded[i] = static_cast<std::uint16_t>(sum >> 16);
+    }
+  }
+}
+
+absl::Status RoundAtRandom(const CudaOps& cuda, const RoundingDraws& draws,
+                           In scalars, In values, Tensor& rounded) {
+  if (values.numel() == 0) return absl::OkStatus();
+  RandomPosition at;
+  at.path = draws.path;
+  return base::Launch(
+      "RoundAtRandom", RoundAtRandomKernel, GridOf(values.numel() / 4 + 2),
+      cuda.stream, values.numel(),
+      DeviceDraws({draws.key, at}, /*place=*/nullptr), draws.first,
+      ScalarsOn(scalars), Data<float>(values),
+      reinterpret_cast<std::uint16_t*>(Data<__nv_bfloat16>(rounded)));
+}
+
 __global__ void ClipFactorKernel(double max_norm, StepScalars* scalars) {
   const double divisor = DivisorOf(*scalars);
   const double mean = divisor == 0 ? 0 : 1 / divisor;
@@ -186,6 +222,7 @@ void BindClipping(OptimizerKernels& ops, CudaOps* state) {
   ops.SetClipFactor.Bind<SetClipFactor>(state);
   BindFloating<ClipGradient>(ops.ClipGradient, state);
   BindFloating<EmaUpdate>(ops.EmaUpdate, state);
+  ops.RoundAtRandom.Bind<RoundAtRandom>(state);
 }
 
 }  // namespace troupe::nn::cuda

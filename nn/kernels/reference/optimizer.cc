@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "nn/kernels/reference/reference_ops.h"
 
@@ -244,6 +245,28 @@ struct EmaUpdate {
   }
 };
 
+absl::Status RoundAtRandom(
+    const Op<absl::Status(const RoundingDraws&, FixedIn, FixedIn, FixedOut)>&,
+    const RoundingDraws& draws, FixedIn scalars, FixedIn values,
+    FixedOut rounded) {
+  RandomPosition at;
+  at.step = static_cast<std::uint32_t>(ScalarsIn(scalars).step);
+  at.path = draws.path;
+  const float* from = values.tensor.data<float>();
+  bf16* to = rounded.tensor.data<bf16>();
+  for (std::int64_t i = 0; i < values.tensor.numel(); ++i) {
+    const std::int64_t draw = draws.first + i;
+    std::uint32_t block[4], bits;
+    FillBits32(draws.key, at, static_cast<std::uint32_t>(draw / 4),
+               absl::MakeSpan(block));
+    std::memcpy(&bits, from + i, sizeof(bits));
+    bits += block[draw % 4] & 0xffff;
+    to[i] = std::isnan(from[i]) ? bf16::FromFloat(from[i])
+                                : bf16{static_cast<std::uint16_t>(bits >> 16)};
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 template <>
@@ -261,6 +284,7 @@ void BindFamily(OptimizerKernels& ops) {
   ops.SetClipFactor.BindFunction(SetClipFactor, nullptr);
   BindFloating<ClipGradient>(ops.ClipGradient);
   BindFloating<EmaUpdate>(ops.EmaUpdate);
+  ops.RoundAtRandom.BindFunction(RoundAtRandom, nullptr);
 }
 
 }  // namespace troupe::nn::reference

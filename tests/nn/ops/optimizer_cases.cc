@@ -161,6 +161,35 @@ void AddPasses(std::int64_t n, std::vector<OpCase>& all) {
       all);
 }
 
+// Adds the errors of `n` numbers that are rounded by draws from `first` on:
+// another draw gives an error that is larger or smaller by a unit in the last
+// place.
+void AddRounding(std::int64_t first, std::int64_t n, std::vector<OpCase>& all) {
+  const auto f32 = [](Operand operand) {
+    operand.dtype = DType::kF32;
+    return operand;
+  };
+  Operand rounded = Poison({n});
+  rounded.dtype = DType::kBF16;
+  all.push_back(
+      {absl::StrCat("round_at_random_", first, "_", n),
+       {f32(Normal({n}))},
+       {rounded, f32(Poison({n})), f32(Poison({n}))},
+       [first](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+         StepScalars values;
+         values.step = 3;
+         Tensor scalars = HostScalars(StepScalars(), k.allocator());
+         TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, scalars));
+         const RoundingDraws draws = {RandomKey(/*seed=*/7, Purpose::kRounding),
+                                      HashName("0.weight"), first};
+         TROUPE_RETURN_IF_ERROR(k.RoundAtRandom(draws, scalars, in[0], out[0]));
+         TROUPE_RETURN_IF_ERROR(k.Copy(out[0], out[1]));
+         const Tensor minus = MakeTensor({1}, DType::kF32, {-1}, k.allocator());
+         TROUPE_RETURN_IF_ERROR(k.Scale(in[0], minus, out[2]));
+         return k.Add(out[1], out[2], out[2]);
+       }});
+}
+
 void AddNorms(std::int64_t n, std::vector<OpCase>& all) {
   all.push_back({absl::StrCat("add_squares_", n),
                  {Normal({n})},
@@ -281,6 +310,9 @@ void AddOptimizerCases(std::vector<OpCase>& all) {
     AddPasses(n, all);
   }
   for (std::int64_t n : {0, 1, 7, 64, 1000, 40001}) AddNorms(n, all);
+  for (std::int64_t first : {0, 6}) {
+    for (std::int64_t n : {0, 1, 3, 7, 3000}) AddRounding(first, n, all);
+  }
   for (double square_sum : {0.0, 1.0, 9.0}) {
     for (double summed : {0.0, 1.0}) AddClipFactor(square_sum, summed, all);
   }

@@ -1,4 +1,5 @@
-// 16-bit parameters with f32 master values and f32 gradients; skipped steps.
+// 16-bit parameters with f32 master values, or rounded at random; f32
+// gradients; skipped steps.
 
 #include <cmath>
 #include <limits>
@@ -31,6 +32,9 @@ class MasterValuesTest : public testing::TestWithParam<bool> {
     parameter_.dtype = DType::kBF16;
     parameter_.init = Initializer::Constant(1);
   }
+
+  // Sets a size of the parameter for later calls of Make().
+  void Resize(std::int64_t size) { parameter_.shape = {size}; }
 
   void Make(const SgdOptions& options,
             std::optional<DType> grad_dtype = DType::kF32) {
@@ -73,6 +77,75 @@ TEST_P(MasterValuesTest, SmallUpdatesAddUp) {
               std::vector<double>(21, master ? 1 - 64 * 0x1p-12 : 1.0));
     EXPECT_EQ(arena_->states().size(), master ? 1u : 0u);
   }
+}
+
+// Each update is a 16th of the distance between neighbours in bf16 below 1.
+TEST_P(MasterValuesTest, UpdatesRoundedAtRandomAddUpOnAverage) {
+  constexpr std::int64_t kElems = 4096;
+  constexpr double kUnit = 0x1p-8;
+  SgdOptions options;
+  options.lr = kUnit / 16;
+  options.common.stochastic_rounding = true;
+  Resize(kElems);
+  std::vector<std::vector<double>> runs;
+  for (const std::uint64_t seed : {1, 1, 2}) {
+    options.common.rounding_seed = seed;
+    Make(options);
+    for (int step = 0; step < 64; ++step) Step(step, /*gradient=*/1);
+    runs.push_back(ValuesOf(parameter_.value));
+    EXPECT_TRUE(arena_->states().empty());
+    double sum = 0, squares = 0;
+    for (double value : runs.back()) {
+      const double units = (1 - value) / kUnit;
+      sum += units;
+      squares += units * units;
+    }
+    // 64 draws of probability 1 / 16: mean 4, variance 3.75. An element's mean
+    // is within 6 standard errors.
+    const double mean = sum / kElems;
+    EXPECT_NEAR(mean, 4, 6 * std::sqrt(3.75 / kElems));
+    EXPECT_NEAR(squares / kElems - mean * mean, 3.75, 0.6);
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+  EXPECT_NE(runs[0], runs[2]);
+}
+
+TEST_P(MasterValuesTest, WhatBf16HasIsNotRounded) {
+  SgdOptions options;
+  options.lr = 0;
+  options.common.stochastic_rounding = true;
+  Make(options);
+  Step(0, 1);
+  EXPECT_EQ(ValuesOf(parameter_.value), std::vector<double>(21, 1.0));
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor values =
+      MakeTensor({5}, DType::kF32, {kInfinity, -kInfinity, -0.0, 1.5, NAN},
+                 kernels_->allocator());
+  Tensor rounded =
+      Tensor::Empty(values.shape(), DType::kBF16, kernels_->allocator());
+  const RoundingDraws draws = {RandomKey(3, Purpose::kRounding)};
+  ASSERT_TRUE(kernels_->RoundAtRandom(draws, scalars_, values, rounded).ok());
+  std::vector<double> after = ValuesOf(rounded);
+  EXPECT_TRUE(std::isnan(after.back()));
+  after.pop_back();
+  EXPECT_EQ(after, (std::vector<double>{kInfinity, -kInfinity, -0.0, 1.5}));
+}
+
+TEST_P(MasterValuesTest, RoundingAtRandomIsRefusedWhereItHasNoMeaning) {
+  OptimizerOptions both;
+  both.f32_master = both.stochastic_rounding = true;
+  EXPECT_EQ(both.Validate().message(),
+            "OptimizerOptions.f32_master and "
+            "OptimizerOptions.stochastic_rounding are both set, and with f32 "
+            "values nothing is rounded at random; remove one");
+  parameter_.dtype = DType::kF16;
+  SgdOptions options;
+  options.common.stochastic_rounding = true;
+  const auto arena =
+      *ParameterArena::Create({{&parameter_}}, {}, kernels_->allocator());
+  EXPECT_EQ(Sgd(options).Attach(*arena).message(),
+            "OptimizerOptions.stochastic_rounding: parameters are f16, and "
+            "only bf16 is rounded at random; take bf16, or f32_master");
 }
 
 TEST_P(MasterValuesTest, MomentumIsF32Too) {

@@ -71,6 +71,13 @@ std::vector<Case> Cases() {
                        options.common.groups = {group};
                        return std::make_unique<Adam>(options);
                      }});
+    cases.push_back({"rounded_" + suffix, dtype, [=] {
+                       AdamOptions options = AdamWDefaults();
+                       options.common.ema_decay = 0.9;
+                       options.common.stochastic_rounding = true;
+                       options.common.rounding_seed = 3;
+                       return std::make_unique<Adam>(options);
+                     }});
     cases.push_back({"amsgrad_" + suffix, dtype, [] {
                        AdamOptions options;
                        options.amsgrad = true;

@@ -113,6 +113,20 @@ TEST(Config, ScalingTheLearningRateNeedsABase) {
   EXPECT_EQ(wrong("lr_scaling = \"none\"\nlr_base_batch_size = 0\n"), "");
 }
 
+TEST(Config, StochasticRoundingIsForBf16) {
+  const auto config = [](const std::string& precision) {
+    return absl::StrCat(kShort, "precision = \"", precision,
+                        "\"\n[optimizer]\nstochastic_rounding = true\n");
+  };
+  for (const char* refused : {"f32", "f16"}) {
+    EXPECT_EQ(ErrorOf(config(refused)),
+              "run.toml:5: optimizer.stochastic_rounding is for "
+              "train.precision = \"bf16\" or \"auto\"; set that, or remove the "
+              "key");
+  }
+  EXPECT_EQ(ErrorOf(config("bf16")), "");
+}
+
 TEST(Config, LossScale) {
   const auto job = [](const std::string& lines) {
     return Parsed(absl::StrCat(kShort, lines)).job;

@@ -37,7 +37,8 @@ OptimizerOptions CommonOf(const TrainerConfig& config) {
   if (from.no_decay_1d) common.groups.push_back(nn::NoDecayGroup());
   // In 16 bits small updates would be lost, and squares of gradients vanish.
   // This has no effect if train.precision has more bits.
-  common.f32_master = true;
+  common.f32_master = !common.stochastic_rounding;
+  common.rounding_seed = config.job.seed;
   if (config.job.dynamic_loss_scale) common.skip_nonfinite = true;
   return common;
 }
@@ -247,6 +248,12 @@ constexpr ConfigKey kOptimizerKeys[] = {
      "Skips a step whose gradients are not all finite numbers; it does not "
      "count as an update.",
      "true"},
+    {"optimizer.stochastic_rounding",
+     Common<&OptimizerOptions::stochastic_rounding>(), kAny,
+     "With train.precision = \"bf16\", rounds updated parameters up or down at "
+     "random, so that small updates count on average, in place of f32 copies "
+     "of the parameters: 4 bytes less for each.",
+     "true"},
     {"optimizer.schedule", Schedule<&LrSchedule::kind>(),
      OneOf(nn::LrScheduleNames),
      "How the learning rate goes with the steps, as in "
@@ -329,6 +336,17 @@ absl::Status CheckLrScaling(const LoadedConfig& loaded) {
                  "\"linear\" or \"sqrt\"; set that, or remove the key");
 }
 
+absl::Status CheckRounding(const LoadedConfig& loaded) {
+  const TrainerConfig& config = loaded.config;
+  if (!config.optimizer.common.stochastic_rounding ||
+      config.job.dtype == nn::DType::kBF16 || config.job.open_dtype) {
+    return absl::OkStatus();
+  }
+  return ErrorAt(loaded, {"optimizer.stochastic_rounding"},
+                 "optimizer.stochastic_rounding is for train.precision = "
+                 "\"bf16\" or \"auto\"; set that, or remove the key");
+}
+
 }  // namespace
 
 absl::Span<const ConfigKey> OptimizerKeys() { return kOptimizerKeys; }
@@ -372,6 +390,7 @@ absl::Status CheckOptimizer(const LoadedConfig& loaded) {
   }
   TROUPE_RETURN_IF_ERROR(CheckScheduleKeys(loaded));
   TROUPE_RETURN_IF_ERROR(CheckLrScaling(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckRounding(loaded));
   const OptimizerKind& kind = KindNamed(OptimizerKinds(), config.kind);
   TrainerConfig spanned = loaded.config;
   // The length of an epoch is not known yet.

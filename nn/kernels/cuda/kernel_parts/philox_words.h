@@ -35,6 +35,13 @@ class DeviceDraws {
     return now;
   }
 
+  // Returns the draws for another step.
+  __device__ __forceinline__ DeviceDraws AtStep(unsigned step) const {
+    DeviceDraws at = *this;
+    at.first_.step = step;
+    return at;
+  }
+
   // Returns the four words of draws 4 * block to 4 * block + 3 of the sample.
   __device__ __forceinline__ uint4 Block(std::int64_t sample,
                                          std::int64_t block) const {
