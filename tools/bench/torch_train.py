@@ -14,6 +14,7 @@ error. PRECISION is f32, or bf16 by autocast, with parameters in f32. Modes:
     eager           as written
     channels_last   the same with images, activations and weights in that layout
     compile         torch.compile of forward and loss; images are channels_last
+    tensor          GPTs, on several ranks: tensor parallel by DTensor, not DDP
 
 `first_step` answers at the end of the first step. `peak_memory` answers after
 some steps with the peak resident memory in MiB, summed over the processes;
@@ -116,6 +117,43 @@ def gpt(layers, recomputed=False):
     return model
 
 
+def wide_gpt(layers, width):
+    return torch_models.Gpt2(layers, heads=width // 64, width=width,
+                             context=256, vocab_size=256)
+
+
+def split_layers(model, ranks):
+    """Makes a Gpt2 this rank's part of a tensor parallel one.
+
+    A rank's rows of c_attn are not those of its heads, so that the numbers are
+    those of another network of the same size and speed.
+    """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel, RowwiseParallel, parallelize_module)
+    parallelize_module(model, init_device_mesh("cpu", (ranks,)), {
+        "wte": RowwiseParallel(input_layouts=Replicate()),
+        "h.*.attn.c_attn": ColwiseParallel(),
+        "h.*.attn.c_proj": RowwiseParallel(),
+        "h.*.mlp.c_fc": ColwiseParallel(),
+        "h.*.mlp.c_proj": RowwiseParallel(),
+        "lm_head": ColwiseParallel(output_layouts=Replicate()),
+    })
+    model.lm_head.weight = model.wte.weight
+    for block in model.h:
+        block.attn.heads //= ranks
+
+
+def parameter_groups(model):
+    """Returns the parameters; a fused optimizer takes DTensors apart."""
+    from torch.distributed.tensor import DTensor
+    parameters = list(model.parameters())
+    split = [p for p in parameters if isinstance(p, DTensor)]
+    whole = [p for p in parameters if not isinstance(p, DTensor)]
+    return [{"params": group} for group in (split, whole) if group]
+
+
 def gpt2():
     return torch_models.Gpt2(12, heads=12, width=768, context=1024,
                              vocab_size=GPT2_VOCAB)
@@ -139,6 +177,10 @@ def gpt_case(make_model):
     return Case(make_model, (128,), 256, 8, tokens=True)
 
 
+def wide_gpt_case(layers, width):
+    return Case(lambda: wide_gpt(layers, width), (256,), 256, 4, tokens=True)
+
+
 CASES = {
     "toy_mlp": Case(lambda: mlp([10, 10, 5]), (10,), 5, 20, regression=True),
     "toy_cnn": Case(lenet, (3, 32, 32), 10, 16),
@@ -149,6 +191,8 @@ CASES = {
     "vgg11": image_case(lambda: FromChannelsFirst(torch_models.Vgg(11))),
     "vit_tiny": image_case(vit_tiny),
     "gpt": gpt_case(lambda: gpt(4)),
+    "gpt_w512": wide_gpt_case(4, 512),
+    "gpt_w1024": wide_gpt_case(2, 1024),
     "gpt12": gpt_case(lambda: gpt(12)),
     "gpt12_recomputed": gpt_case(lambda: gpt(12, recomputed=True)),
     "resnet50_224": image_case(lambda: resnet(50), side=224, batch=256),
@@ -192,8 +236,10 @@ class Training:
             layout = {"memory_format": torch.channels_last}
             self.model = self.model.to(**layout)
             self.inputs = self.inputs.contiguous(**layout)
-        self.optimizer = make_optimizer(case, self.model.parameters())
-        if ranks > 1:
+        if mode == "tensor":
+            split_layers(self.model, ranks)
+        self.optimizer = make_optimizer(case, parameter_groups(self.model))
+        if ranks > 1 and mode != "tensor":
             # These are the faster settings of DDP.
             self.model = nn.parallel.DistributedDataParallel(
                 self.model, gradient_as_bucket_view=True, static_graph=True)

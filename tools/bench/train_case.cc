@@ -28,6 +28,9 @@ constexpr char kVectors[] = "data.kind=synthetic model.kind=mlp ";
 constexpr char kGpt[] =
     "data.kind=text data.tokenizer=bytes data.context=128 data.train_count=512 "
     "model.kind=gpt_micro model.width=256 optimizer.kind=adamw ";
+constexpr char kWideGpt[] =
+    "data.kind=text data.tokenizer=bytes data.context=256 data.train_count=256 "
+    "model.kind=gpt_micro optimizer.kind=adamw ";
 
 struct Case {
   const char* name;
@@ -60,6 +63,8 @@ constexpr Case kCases[] = {
      "model.widths=1024,1024,1024,1024,1024,1024,1024 data.num_classes=1024 "
      "data.train_count=2048",
      128},
+    {"gpt_w512", kWideGpt, "model.width=512 model.heads=8 model.depth=4", 4},
+    {"gpt_w1024", kWideGpt, "model.width=1024 model.heads=16 model.depth=2", 4},
     {"gpt12", kGpt, "model.depth=12", 8},
     {"gpt12_recomputed", kGpt, "model.depth=12 model.recompute_every=1", 8},
     {"resnet50_224", "data.kind=synthetic model.kind=resnet50 ",

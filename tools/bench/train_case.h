@@ -21,6 +21,9 @@
 //                 batch 8
 //     gpt8        the same with 8 layers, and a head of its own
 //     mlp8        8 linears of 1024x1024, ReLU between; 1024 classes; batch 128
+//     gpt_w512    4 layers, 512 wide, 8 heads; 256 tokens of 256; AdamW;
+//                 batch 4
+//     gpt_w1024   2 layers, 1024 wide, 16 heads; the same
 //     gpt12       as gpt, with 12 layers
 //     gpt12_recomputed
 //                 the same, and backward runs every block again

@@ -48,6 +48,8 @@ TEST(TrainCase, ModelsHaveTheirNumberOfParameters) {
       {"gpt", 3'257'856},
       {"gpt8", 6'482'432},
       {"mlp8", 8'396'800},
+      {"gpt_w512", 12'872'704},
+      {"gpt_w1024", 25'718'784},
       {"gpt12", 9'575'936},
       {"gpt12_recomputed", 9'575'936},
       {"resnet50_224", 25'557'032},
