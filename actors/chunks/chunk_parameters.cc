@@ -176,8 +176,7 @@ SavedTensors ChunkParameters::Saved() {
   for (int i = 0; i < num_arenas(); ++i) {
     parts.push_back({arenas_->handle(i).get(), updates_->optimizer(i),
                      &updates_->counts(i)});
-    if (!whole_states_.empty()) parts.back().whole_states = whole_states_[i];
-    if (!whole_slots_.empty()) parts.back().whole_slots = whole_slots_[i];
+    if (!wholes_.empty()) parts.back().wholes = wholes_[i];
   }
   return SavedTensors(std::move(parts), buffers_, copies_, *setup_.kernels);
 }
@@ -185,8 +184,7 @@ SavedTensors ChunkParameters::Saved() {
 absl::Status ChunkParameters::CopyInto(const nn::Tensor& scalars,
                                        CheckpointShard& shard) {
   const absl::Status status = Saved().CopyInto(scalars, shard);
-  whole_states_.clear();
-  whole_slots_.clear();
+  wholes_.clear();
   return status;
 }
 

@@ -176,17 +176,12 @@ class ChunkParameters {
     return values;
   }
 
-  // Keeps the whole states of arena `i`, in host memory, of which it has slices
-  // (pipeline::PlanChoices::owners()), for the next CopyInto().
-  void KeepWholeStates(int i, std::vector<nn::Tensor> states) {
-    whole_states_.resize(num_arenas());
-    whole_states_[i] = std::move(states);
-  }
-  // Keeps the whole parameters of arena `i` that ranks along tp have pieces of,
-  // and their states, for the next CopyInto().
-  void KeepWholeSlots(int i, WholeSlots slots) {
-    whole_slots_.resize(num_arenas());
-    whole_slots_[i] = std::move(slots);
+  // Keeps whole tensors of arena `i`, in host memory, for the next CopyInto():
+  // values and states of the parameters that ranks along tp have pieces of, and
+  // states that replicas have slices of (pipeline::PlanChoices::owners()).
+  void KeepWholes(int i, WholeSlots wholes) {
+    wholes_.resize(num_arenas());
+    wholes_[i] = std::move(wholes);
   }
   // Adds copies of parameters, buffers and optimizer states to `shard`, in host
   // memory; the device's queue kReadBack makes them. A parameter that an
@@ -232,10 +227,7 @@ class ChunkParameters {
   std::vector<nn::Parameter*> used_twice_;  // each keeps a gradient per use
   std::vector<nn::Buffer*> buffers_;
   std::vector<nn::Tensor> shared_buffers_;
-  // Whole states of each arena, from KeepWholeStates() to CopyInto(), and whole
-  // slots.
-  std::vector<std::vector<nn::Tensor>> whole_states_;
-  std::vector<WholeSlots> whole_slots_;
+  std::vector<WholeSlots> wholes_;  // by arena, from KeepWholes() on
 };
 
 }  // namespace troupe::actors

@@ -1,6 +1,10 @@
 // Puts pieces of parameters together for a checkpoint: ranks along tp have
 // equal parts of those that are split (nn/autograd/sharding.h), and files have
-// them whole.
+// them whole. So are the states of which replicas have slices.
+//
+//   WholeSlots wholes(arena.slots().size());
+//   wholes[i] = {value, momentum};          // of a parameter that is split
+//   wholes[j] = {nn::Tensor(), momentum};   // of one whose states are shared
 //
 // Threads: any number.
 
@@ -14,8 +18,8 @@
 
 namespace troupe::actors {
 
-// Whole tensors in host memory of each slot of an arena: value, then states;
-// empty for a parameter that is not split.
+// Whole tensors in host memory of each slot of an arena: value, then states.
+// Undefined, or left out: the rank's own tensor is whole.
 using WholeSlots = std::vector<std::vector<nn::Tensor>>;
 
 // Copies the piece of the rank at `coord` along the parameter's axis into

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -26,14 +27,23 @@ absl::StatusOr<nn::Tensor> HostCopy(const nn::Tensor& tensor,
                                    copy.status().message()));
 }
 
+// Returns host memory of zeros: what is read of a piece leaves its padding.
+absl::StatusOr<nn::Tensor> HostZeros(const nn::Shape& shape, nn::DType dtype,
+                                     nn::Kernels& kernels) {
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor host,
+      nn::Tensor::Create(shape, dtype, nn::HostAllocator(kernels)));
+  if (host.numel() > 0) std::memset(host.raw(), 0, host.bytes());
+  return host;
+}
+
 }  // namespace
 
 template <typename Read>
 absl::Status SavedTensors::Fill(const nn::Tensor& tensor, const Read& read) {
   if (tensor.host_accessible()) return read(tensor);
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor host,
-                          nn::Tensor::Create(tensor.shape(), tensor.dtype(),
-                                             nn::HostAllocator(kernels_)));
+                          HostZeros(tensor.shape(), tensor.dtype(), kernels_));
   TROUPE_RETURN_IF_ERROR(read(host));
   nn::CopyBytes(kernels_, nn::Queue::kCompute, host, tensor);
   return absl::OkStatus();
@@ -98,8 +108,7 @@ absl::Status SavedTensors::FillState(const nn::ParameterArena& arena,
                                 slot.begin + slot.parameter->shape.numel()};
   TROUPE_ASSIGN_OR_RETURN(
       const nn::Tensor host,
-      nn::Tensor::Create(slot.parameter->shape, state.dtype(),
-                         nn::HostAllocator(kernels_)));
+      HostZeros(slot.parameter->shape, state.dtype(), kernels_));
   TROUPE_RETURN_IF_ERROR(read(host));
   for (const nn::ArenaRange& owned : arena.owned().All()) {
     const nn::ArenaRange both = {std::max(owned.begin, whole.begin),
@@ -159,7 +168,7 @@ absl::Status SavedTensors::CopyInto(const nn::Tensor& scalars,
       nullptr,
       [&](const std::string& name, const Part& part,
           const nn::ArenaSlot& slot) -> absl::Status {
-        if (const nn::Tensor* whole = WholeOfSlot(part, slot, /*number=*/0)) {
+        if (const nn::Tensor* whole = Gathered(part, slot, /*number=*/0)) {
           shard.model.push_back({name, *whole});
           return absl::OkStatus();
         }
@@ -167,34 +176,36 @@ absl::Status SavedTensors::CopyInto(const nn::Tensor& scalars,
       },
       [&](const std::string& name, const Part& part, const nn::ArenaSlot& slot,
           std::size_t i) -> absl::Status {
-        if (!part.whole_states.empty()) {
-          shard.optimizer.push_back(
-              {name, part.arena->View(part.whole_states[i], slot)});
-          return absl::OkStatus();
-        }
-        if (const nn::Tensor* whole = WholeOfSlot(part, slot, 1 + i)) {
+        if (const nn::Tensor* whole = Gathered(part, slot, 1 + i)) {
           shard.optimizer.push_back({name, *whole});
           return absl::OkStatus();
         }
-        TROUPE_CHECK(part.arena->owners() == 1,
-                     "the states of all owners are gathered for a checkpoint");
-        const nn::Tensor& state = part.arena->states()[i].second;
-        return copy(name, part.arena->View(state, slot), shard.optimizer);
+        return copy(name, OwnState(part, slot, i), shard.optimizer);
       },
       [&](const std::string& name, const nn::Tensor& tensor) {
         return copy(name, tensor, shard.model);
       });
 }
 
-const nn::Tensor* SavedTensors::WholeOfSlot(const Part& part,
-                                            const nn::ArenaSlot& slot,
-                                            std::size_t number) {
-  if (!slot.parameter->sharding.is_split()) return nullptr;
+const nn::Tensor* SavedTensors::Gathered(const Part& part,
+                                         const nn::ArenaSlot& slot,
+                                         std::size_t number) {
+  const bool is_slice =
+      number > 0 && part.arena->owners() > 1 && slot.bucket != nn::kNoBucket;
+  if (!slot.parameter->sharding.is_split() && !is_slice) return nullptr;
   const std::size_t index = slot.parameter->index - part.arena->first_index();
-  TROUPE_CHECK(index < part.whole_slots.size() &&
-                   number < part.whole_slots[index].size(),
-               "pieces are gathered for a checkpoint");
-  return &part.whole_slots[index][number];
+  TROUPE_CHECK(index < part.wholes.size() &&
+                   number < part.wholes[index].size() &&
+                   part.wholes[index][number].defined(),
+               "pieces and slices are gathered for a checkpoint");
+  return &part.wholes[index][number];
+}
+
+nn::Tensor SavedTensors::OwnState(const Part& part, const nn::ArenaSlot& slot,
+                                  std::size_t i) {
+  const nn::ParameterArena& arena = *part.arena;
+  return arena.states()[i].second.FlatView(arena.owned().PlaceOf(slot.begin),
+                                           slot.parameter->shape);
 }
 
 absl::Status SavedTensors::Restore(const Checkpoint& checkpoint, double updates,

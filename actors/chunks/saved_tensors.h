@@ -10,8 +10,8 @@
 //                                        /*allow_missing=*/false));
 //
 // A checkpoint has whole parameters and states. Ranks along tp that have pieces
-// (pieces.h) read them whole and keep their own part; to copy them, the first
-// one is given the whole ones.
+// (pieces.h), and replicas that have slices of states, read them whole and keep
+// their own part; to copy them, the first rank is given the whole ones.
 //
 // It owns nothing: all that it is given outlives it. Tensors of a device pass
 // through host memory.
@@ -46,12 +46,9 @@ class SavedTensors {
     nn::ParameterArena* arena = nullptr;
     nn::Optimizer* optimizer = nullptr;  // null: none is attached
     UpdateCounts* counts = nullptr;      // saved if Optimizer::CountsUpdates()
-    // Whole states in host memory, in the order of the arena's, which take the
-    // place of its slices in a checkpoint; empty: the arena has whole ones.
-    std::vector<nn::Tensor> whole_states = {};
-    // Whole parameters that ranks along tp have pieces of; empty: there are
-    // none, or the rank copies nothing.
-    WholeSlots whole_slots = {};
+    // Whole tensors that take the place of the rank's pieces and slices in a
+    // checkpoint; empty: it has none of these, or copies nothing.
+    WholeSlots wholes = {};
   };
 
   // `copies`: names of the parameters that an earlier stage saves.
@@ -94,11 +91,13 @@ class SavedTensors {
   absl::Status FillState(const nn::ParameterArena& arena,
                          const nn::ArenaSlot& slot, const nn::Tensor& state,
                          const Read& read);
-  // Returns the whole value of a slot, for number 0, or its state number - 1;
-  // null: it is no piece.
-  static const nn::Tensor* WholeOfSlot(const Part& part,
-                                       const nn::ArenaSlot& slot,
-                                       std::size_t number);
+  // Returns what was gathered as the value of a slot, for number 0, or as its
+  // state number - 1; null: the rank's own is whole.
+  static const nn::Tensor* Gathered(const Part& part, const nn::ArenaSlot& slot,
+                                    std::size_t number);
+  // Returns the memory of a state of a slot, of which the rank has all.
+  static nn::Tensor OwnState(const Part& part, const nn::ArenaSlot& slot,
+                             std::size_t i);
   // Copies a tensor for a checkpoint, in host memory.
   absl::StatusOr<nn::NamedTensor> CopyOf(const std::string& name,
                                          const nn::Tensor& tensor) const;

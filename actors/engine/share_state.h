@@ -6,14 +6,14 @@
 //                     (broadcast_buffers) does at each forward. It does
 //                     nothing for stages that need none
 //                     (StagePlan::shares_buffers).
-//     kGatherStates   So do they, and then the whole states of the optimizer,
-//                     of which each replica has slices
-//                     (pipeline::PlanChoices::owners()), go to the first one,
-//                     whose next snapshot has them (snapshot.h). Or the
-//                     parameters and states of which each rank along tp has
-//                     pieces (pipeline::Plan::SplitsParameters()) go to the
-//                     first of those. It does no more than the other if each
-//                     rank has all.
+//     kGatherStates   So do they, and then the states of the optimizer, and
+//                     values, of which each replica has slices
+//                     (pipeline::PlanChoices::owners()) go to the first one,
+//                     bucket by bucket. There the parameters and states of
+//                     which each rank along tp has pieces
+//                     (pipeline::Plan::SplitsParameters()) go to the first of
+//                     those, whose next snapshot has them (snapshot.h). It does
+//                     no more than the other if each rank has all.
 //
 //   const StepKind kind = SharedForSnapshot(plan, rank).value();
 //   TROUPE_RETURN_IF_ERROR(ShareState(parts, kind, step));
@@ -24,9 +24,10 @@
 // same buffers on every replica.
 //
 // Cost: the bytes of the buffers, in one collective for each of their dtypes;
-// the first replica receives the states of the others, bucket by bucket, or the
-// first rank along tp the pieces, tensor by tensor, in host memory that becomes
-// that of its snapshot.
+// the first replica receives the states of the others, bucket by bucket, and
+// the first rank along tp the pieces, tensor by tensor, in host memory that
+// becomes that of its snapshot. A rank that is not the first along tp has one
+// bucket of slices at a time, and gathers none of the copies.
 // Errors: kResourceExhausted if there is no such memory, which names the state;
 // those of LayerCollectives::Run().
 // Threads: the compute strand's.

@@ -93,7 +93,8 @@ class Estimate {
 
   // Adds the gradients of one bucket that are computed, or two if a layer has
   // parameters in both, and those of another that are reduced, before the
-  // slices of all are kept. Inline reductions wait.
+  // slices of all are kept. Inline reductions wait. Where ranks along tp have
+  // pieces, a bucket of copies is computed beside one of pieces.
   void AddWholeBuckets(const pipeline::StagePlan& stage,
                        ExpectedMemory& memory) const {
     std::map<nn::DType, double> largest;  // an arena has its own blocks
@@ -107,26 +108,42 @@ class Estimate {
       double& most = largest[stage.parameter_dtypes[bucket[0]]];
       most = std::max(most, bytes);
     }
-    // One more waits for the gather before its reduction in the table.
-    const int blocks = (plan_.ranks[0].reduce_inline ? 1 : 2) +
-                       (SplitsLayers(stage) ? 1 : 0) +
-                       (plan_.gathers_values() ? 1 : 0);
+    const int pieces = CountPieces(stage);
+    const bool has_both =
+        pieces > 0 && pieces < static_cast<int>(stage.buckets.size());
+    int blocks = 1 + (SplitsLayers(stage) ? 1 : 0) + (has_both ? 1 : 0);
+    // Another is reduced, and one more waits for the gather before its
+    // reduction in the table.
+    if (!plan_.ranks[0].reduce_inline) {
+      blocks += plan_.gathers_values() ? 2 : 1;
+    }
     for (const auto& [dtype, bytes] : largest) {
       memory.gradients += bytes * blocks;
     }
   }
 
-  // Returns whether a layer has parameters in two buckets.
+  // Returns the number of buckets of pieces.
+  static int CountPieces(const pipeline::StagePlan& stage) {
+    int pieces = 0;
+    for (int k = 0; k < static_cast<int>(stage.buckets.size()); ++k) {
+      pieces += stage.IsSplitBucket(k);
+    }
+    return pieces;
+  }
+
+  // Returns whether a layer has parameters in two buckets, both of pieces or
+  // neither.
   static bool SplitsLayers(const pipeline::StagePlan& stage) {
-    std::set<absl::string_view> before;  // layers in earlier buckets
-    for (const std::vector<int>& bucket : stage.buckets) {
+    // Layers in earlier buckets, and whether these are of pieces.
+    std::set<std::pair<bool, absl::string_view>> before;
+    for (int k = 0; k < static_cast<int>(stage.buckets.size()); ++k) {
       std::set<absl::string_view> layers;
-      for (const int i : bucket) {
+      for (const int i : stage.buckets[k]) {
         const absl::string_view name = stage.parameters[i];
         layers.insert(name.substr(0, name.rfind('.')));
       }
       for (const absl::string_view layer : layers) {
-        if (!before.insert(layer).second) return true;
+        if (!before.insert({stage.IsSplitBucket(k), layer}).second) return true;
       }
     }
     return false;

@@ -13,10 +13,11 @@ absl::Status CheckOwners(const pipeline::PlanOptions& options,
   using Options = pipeline::PlanOptions;
   const std::string stage = absl::StrCat(
       base::FieldName<&Options::zero_stage>(), " = ", options.zero_stage);
-  if (options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
+  const pipeline::Mesh& mesh = options.mesh;
+  if (mesh.size() > mesh.tp() * mesh.dp() * mesh.pp()) {
     return base::FieldError<&Options::zero_stage>(absl::StrCat(
-        stage, " takes a mesh of dp and pp alone, not ",
-        options.mesh.ToString(), "; set it to 0, or leave the other axis out"));
+        stage, " takes a mesh of tp, dp and pp alone, not ", mesh.ToString(),
+        "; set it to 0, or leave the other axis out"));
   }
   if (!optimizer.IsElementwise()) {
     return base::FieldError<&Options::zero_stage>(absl::StrCat(

@@ -210,6 +210,7 @@ JobSpec GptOn(const pipeline::Mesh& mesh, int zero_stage) {
   spec.plan.global_batch_size = 2 * mesh.dp();
   spec.plan.micro_batch_size = 1;
   spec.plan.zero_stage = zero_stage;
+  spec.plan.inline_bytes = 1 << 30;
   return spec;
 }
 
@@ -221,7 +222,10 @@ TEST(ExpectedMemory, IsWithinATwentiethOfARunOfAGpt) {
     int zero_stage;
   } cases[] = {{pipeline::Mesh(/*dp=*/4), 0},
                {pipeline::Mesh(/*dp=*/4), 1},
-               {pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2), 0}};
+               {pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2), 0},
+               {pipeline::Mesh(/*dp=*/2, /*pp=*/1, /*tp=*/2), 1},
+               {pipeline::Mesh(/*dp=*/2, /*pp=*/1, /*tp=*/2), 2},
+               {pipeline::Mesh(/*dp=*/2, /*pp=*/1, /*tp=*/2), 3}};
   double whole = 0;
   for (const auto& [mesh, zero_stage] : cases) {
     const Reports reports = ReportsOf(GptOn(mesh, zero_stage));

@@ -175,8 +175,8 @@ TEST(PredictStep, CountsSumsOverTp) {
 
 // Owners of slices reduce in half of the time, and gather in the other half,
 // which does not overlap with the backward.
-TEST(PredictStep, CountsGathersOfOwners) {
-  JobSpec spec = PairOnMesh(pipeline::Mesh(/*dp=*/2));
+void ExpectGathersOfOwners(const pipeline::Mesh& mesh) {
+  JobSpec spec = PairOnMesh(mesh);
   const pipeline::ModelCosts costs = CostsOfPair();
   const ReductionCosts links = {/*latency=*/0, /*bytes_per_second=*/1e4};
   const auto copies = PredictStep(spec, &costs, &links);
@@ -197,6 +197,11 @@ TEST(PredictStep, CountsGathersOfOwners) {
   // All of the gathers' time is behind the last backward.
   EXPECT_GT(sum, 1);
   EXPECT_GE(owners->seconds, owners->steady.step.seconds + sum - 1e-9);
+}
+
+TEST(PredictStep, CountsGathersOfOwners) {
+  ExpectGathersOfOwners(pipeline::Mesh(/*dp=*/2));
+  ExpectGathersOfOwners(pipeline::Mesh(/*dp=*/2, /*pp=*/1, /*tp=*/2));
 }
 
 // Owners of slices of gradients reduce those of each micro-batch.

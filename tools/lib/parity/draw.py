@@ -322,8 +322,7 @@ def draw_tp(rng, case):
     """Divides the heads of a GPT or ViT among the ranks along tp."""
     config = case["config"]
     heads = config["model"].get("heads", 1)
-    if heads == 1 or "zero" in config or (
-            config["optimizer"]["kind"] in ("lamb", "lars")):
+    if heads == 1 or config["optimizer"]["kind"] in ("lamb", "lars"):
         return
     case["phases"] = [{**phase, "mesh": {**phase["mesh"], "tp": heads}}
                       if rng.random() < 0.6 else phase

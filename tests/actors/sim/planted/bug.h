@@ -35,10 +35,13 @@ enum class Bug {
   kReleasedAtTheFirstUse,
   kValuesOfTheFirstOwner,
   kEvaluationsDifferInLength,
-  // Pieces along tp: actors/chunks/chunk.cc, actions/reductions.cc.
+  // Pieces along tp: actors/chunks/chunk.cc, chunk_parameters.cc,
+  // actions/reductions.cc, actors/engine/share_state.cc.
   kCopiesCountForEachPiece,
   kFindingsOfOnePiece,
   kLossOfAllCopies,
+  kSlicesOfCopiesCountForEachPiece,
+  kFirstPieceIsSavedForAll,
   // Pieces of the vocabulary: nn/ops/loss.cc.
   kSmoothingByLocalClasses,
   kLogitsCountForEachPiece,

@@ -145,6 +145,26 @@ JobSpec PiecesThatClip() {
   return spec;
 }
 
+// Returns the same job, whose replicas have slices of the pieces.
+JobSpec SlicesThatClip() {
+  JobSpec spec = PiecesThatClip();
+  spec.plan.zero_stage = 1;
+  return spec;
+}
+
+// Returns the difference of a job of slices of pieces that was stopped and
+// resumed from one that was not.
+std::string ResumedWithOtherBits(std::uint64_t seed) {
+  JobSpec spec = SlicesThatClip();
+  const SimulatedRun straight = Simulate(spec, std::uint64_t{0});
+  spec.checkpoint.every = 1;
+  const ResumedRun run = StopAndResume(spec, "pieces", seed);
+  if (!run.status().ok()) return run.status().ToString();
+  // It may have been stopped behind its last step.
+  return run.second.reports.steps.empty() ? ""
+                                          : Difference(run.second, straight);
+}
+
 // Returns a job of a GPT whose ranks along tp have pieces of the vocabulary, of
 // which the last is padded.
 JobSpec SplitVocabulary() {
@@ -242,6 +262,10 @@ constexpr Case kCases[] = {
     TROUPE_CASE(CopiesCountForEachPiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(FindingsOfOnePiece, PiecesThatClip, "differ after"),
     TROUPE_CASE(LossOfAllCopies, PiecesThatClip, "differ after"),
+    TROUPE_CASE(SlicesOfCopiesCountForEachPiece, SlicesThatClip,
+                "differ after"),
+    {Bug::kFirstPieceIsSavedForAll, "FirstPieceIsSavedForAll", nullptr,
+     "the runs differ after step", ResumedWithOtherBits},
     TROUPE_CASE(SmoothingByLocalClasses, SplitVocabulary, "differ after"),
     TROUPE_CASE(LogitsCountForEachPiece, SplitVocabulary, "differ after"),
     TROUPE_CASE(PaddingIsCounted, SplitVocabulary, "differ after"),
