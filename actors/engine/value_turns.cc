@@ -65,12 +65,12 @@ absl::StatusOr<ValueTurns::Wait> ValueTurns::WaitFor(
                    [&](const Turn& t) { return !step.IsDone(t.release); });
   if (turn == turns.end() || turn->gather > ends_.at(reader)) {
     using Options = pipeline::PlanOptions;
-    return base::FieldError<&Options::zero_keep, &Options::zero_stage>(
-        absl::StrCat("parameter ", parameter.name,
-                     " is used again after modules behind it, which the "
-                     "shape-only forward did not do, and its values are "
-                     "released already; set ",
-                     base::FieldName<&Options::zero_keep>(), " to true"));
+    return base::FieldError<&Options::zero_stage>(absl::StrCat(
+        "parameter ", parameter.name,
+        " is used after modules behind it, which the shape-only forward did "
+        "not do, and its values are released already; use it there too, or "
+        "set ",
+        base::FieldName<&Options::zero_stage>(), " to 2"));
   }
   Wait wait;
   wait.gather = turn->gather;
