@@ -369,26 +369,16 @@ Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
     plan.reduction_order = options.reduction_order;
   }
   plan.update_needs_all_buckets = options.reductions.update_needs_all_buckets;
+  if (plan.gathers_values()) {
+    plan.zero_ahead_bytes = options.zero_ahead_bytes;
+    plan.zero_keep = options.zero_keep;
+  }
   plan.dtype = dtype;
   plan.device = device;
   return plan;
 }
 
 }  // namespace
-
-std::int64_t PlanOptions::MicroBatchSize() const {
-  const std::int64_t size = micro_batch_size > 0
-                                ? micro_batch_size
-                                : LargestShare(global_batch_size, mesh.dp());
-  return std::max<std::int64_t>(size, 1);
-}
-
-int PlanOptions::MicroBatches() const {
-  const std::int64_t share = LargestShare(global_batch_size, mesh.dp());
-  const std::int64_t size = MicroBatchSize();
-  const std::int64_t count = share / size + (share % size != 0);
-  return static_cast<int>(std::max<std::int64_t>(count, 1));
-}
 
 absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                               const nn::ModelFactory& factory,

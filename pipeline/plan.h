@@ -73,7 +73,7 @@ struct PlanOptions : PlanChoices {
   ReductionOptions reductions;
   // At stage 3 of ZeRO, limit on the bytes that are gathered ahead of the part
   // of the model that runs, and whether what a step has gathered stays until
-  // its last use (pipeline/table/add_gathers.h).
+  // its last use (pipeline/table/add_gathers.h). The same bits.
   std::int64_t zero_ahead_bytes = std::int64_t{32} << 20;
   bool zero_keep = false;
   // Number of chunks that each rank holds, looped over pp (Narayanan et al.
@@ -197,6 +197,9 @@ struct Plan : PlanChoices {
   nn::DType data_dtype = nn::DType::kF32;  // dtype of loaded floats
   nn::Device device;
   std::string reduction_order = kTreeReduction;
+  // Values of the options, if replicas gather values: the tables keep to them.
+  std::int64_t zero_ahead_bytes = 0;
+  bool zero_keep = false;
   std::vector<StagePlan> stages;  // ordered as in the model
   std::vector<RankPlan> ranks;    // indexed by coordinate along pp
 

@@ -199,6 +199,8 @@ void VisitFields(Visitor&& visit, T& plan) {
   visit(Flag("schedule_name"), plan.schedule_name);
   visit(Flag("recomputes"), plan.recomputes);
   visit(Flag("zero_accumulates_whole"), plan.zero_accumulates_whole);
+  visit(Flag("zero_ahead_bytes").From(0), plan.zero_ahead_bytes);
+  visit(Flag("zero_keep"), plan.zero_keep);
   visit(Later("strict_order"), plan.dispatch);
   visit(Named("device"), plan.device);
   visit(Named("kernels"), plan.kernels);

@@ -1,4 +1,4 @@
-// Plan::ToString, and accessors of plans and stages.
+// Plan::ToString, and accessors of options, plans and stages.
 
 #include <algorithm>
 
@@ -85,6 +85,20 @@ std::string StageText(const Plan& plan, const std::vector<Tie>& ties,
 }
 
 }  // namespace
+
+std::int64_t PlanOptions::MicroBatchSize() const {
+  const std::int64_t size = micro_batch_size > 0
+                                ? micro_batch_size
+                                : LargestShare(global_batch_size, mesh.dp());
+  return std::max<std::int64_t>(size, 1);
+}
+
+int PlanOptions::MicroBatches() const {
+  const std::int64_t share = LargestShare(global_batch_size, mesh.dp());
+  const std::int64_t size = MicroBatchSize();
+  const std::int64_t count = share / size + (share % size != 0);
+  return static_cast<int>(std::max<std::int64_t>(count, 1));
+}
 
 std::vector<nn::TensorSpec> StagePlan::inputs() const {
   std::vector<nn::TensorSpec> all = {{input, input_dtype}};
@@ -184,6 +198,11 @@ std::string Plan::ToString() const {
     }
     if (cross_step) absl::StrAppend(&text, ", across steps");
     if (zero_stage > 0) absl::StrAppend(&text, ", ZeRO stage ", zero_stage);
+    if (gathers_values()) {
+      absl::StrAppend(&text, ", up to ", zero_ahead_bytes,
+                      " bytes of values gathered ahead",
+                      zero_keep ? ", kept for the step" : "");
+    }
     if (zero_accumulates_whole) {
       absl::StrAppend(&text, ", whole gradients until the last micro-batch");
     }

@@ -9,6 +9,7 @@
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "pipeline/plan.h"
+#include "pipeline/plan_diff.h"
 #include "pipeline/plan_json.h"
 #include "pipeline/stage_buckets.h"
 
@@ -86,12 +87,25 @@ TEST(GatherPlanTest, BytesAheadBoundWhatIsGathered) {
 }
 
 TEST(GatherPlanTest, TravelsAsText) {
-  const Plan plan = PlanOf(OptionsOf(3));
+  PlanOptions options = OptionsOf(3);
+  options.zero_ahead_bytes = 48;
+  options.zero_keep = true;
+  options.kernels = "some";
+  const Plan plan = PlanOf(options);
   EXPECT_EQ(plan.Check(), absl::OkStatus());
   const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(plan));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
   EXPECT_EQ(PartsOf(read->stages[0]), PartsOf(plan.stages[0]));
+  EXPECT_NE(read->ToString().find(", ZeRO stage 3, up to 48 bytes of values "
+                                  "gathered ahead, kept for the step\n"),
+            std::string::npos)
+      << read->ToString();
+  EXPECT_EQ(Diff(plan, PlanOf(OptionsOf(3)))[0],
+            "zero_ahead_bytes: 48, 33554432");
+  // A plan has them only if its tables gather.
+  options.zero_stage = 2;
+  EXPECT_EQ(PlanToJson(PlanOf(options)).find("zero_ahead"), std::string::npos);
 }
 
 TEST(GatherPlanTest, RefusesTablesOfAnotherStage) {
