@@ -25,9 +25,6 @@ namespace troupe::pipeline {
 
 // Highest ReductionChoices::zero_stage.
 inline constexpr int kZeroStageMax = 3;
-// Highest one that configurations, the Trainer and searches for meshes offer:
-// stage 3 has run in simulations and in one process alone.
-inline constexpr int kZeroStageOffered = 2;
 
 // How gradients are reduced over replicas, and when updates run.
 struct ReductionChoices {
@@ -54,8 +51,9 @@ struct ReductionChoices {
   // gradients, too: a replica keeps those of its slice. 3: values, too, which
   // are gathered before their uses (table/add_gathers.h).
   int zero_stage = 0;
-  // Whether stage 2 keeps whole gradients until the last micro-batch, and so
-  // reduces them once. False: it adds up slices, reduced for each micro-batch.
+  // Whether stages 2 and 3 keep whole gradients until the last micro-batch, and
+  // so reduce them once. False: they add up slices, reduced for each
+  // micro-batch.
   bool zero_accumulates_whole = false;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;

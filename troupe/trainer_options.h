@@ -87,11 +87,12 @@ struct PlacementOptions {
   std::string accelerator = "cpu";  // or "gpu": one for each rank of a process
   // "ddp" or "auto": each rank has the model. "deepspeed_stage_1": the same,
   // but each rank has a part of the optimizer's states, and its update;
-  // "deepspeed_stage_2": also of the gradients, once they are reduced
-  // (docs/parallelism.md, zero.stage). "pipeline:1f1b", or another
-  // schedule of pipeline/schedules/schedules.h: the ranks of a pipeline have a
-  // part each, cut by FLOPs, and accumulate_grad_batches is the number of its
-  // micro-batches.
+  // "deepspeed_stage_2": also of the gradients, once they are reduced;
+  // "deepspeed_stage_3" or "fsdp": also of the parameters, and gathers the
+  // others before it uses them (docs/parallelism.md, zero.stage).
+  // "pipeline:1f1b", or another schedule of pipeline/schedules/schedules.h: the
+  // ranks of a pipeline have a part each, cut by FLOPs, and
+  // accumulate_grad_batches is the number of its micro-batches.
   std::string strategy = "auto";
   // Number of ranks of a pipeline; 0: those of a node. Further ranks are
   // replicas of it.

@@ -37,7 +37,7 @@ absl::Status CheckPieces(const pipeline::Plan& plan,
         absl::StrCat(base::FieldName<&Options::zero_stage>(),
                      " = 3 releases parameters between their uses, which this "
                      "device, which runs kernels in queues, cannot do yet; use "
-                     "the cpu, or set it to 1")));
+                     "the cpu, or set it to 2")));
   }
   if (!plan.SplitsParameters()) return absl::OkStatus();
   const char* why = nullptr;

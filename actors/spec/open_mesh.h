@@ -49,10 +49,10 @@ struct MeshChoice {
   }
 };
 
-// Returns all stages of ZeRO that jobs are offered.
+// Returns all stages of ZeRO that a job may have.
 inline std::vector<int> AllZeroStages() {
   std::vector<int> stages;
-  for (int stage = 0; stage <= pipeline::kZeroStageOffered; ++stage) {
+  for (int stage = 0; stage <= pipeline::kZeroStageMax; ++stage) {
     stages.push_back(stage);
   }
   return stages;

@@ -56,6 +56,8 @@ quietly plan --config=tiny.toml --ranks=4
 quietly plan --config=tiny.toml --set 'model.widths=[16, 16]' --ranks=2 --meshes
 line 'meshes of 2 ranks for global batches of 16' >line.txt
 (($(grep -c '^[* ] [12] .* ms ' out.txt) >= 2)) || die "$(cat out.txt)"
+grep -Eq '^[* ] 2 +1 +1 +- +- +[0-9]+ x [0-9]+ +- +3 +' out.txt ||
+  die "no ZeRO 3 in $(cat out.txt)"
 settings=$(sed -n 's/^the fastest, as settings: //p' out.txt)
 # shellcheck disable=SC2086
 quietly train --config=tiny.toml --set 'model.widths=[16, 16]' $settings \

@@ -110,7 +110,7 @@ TEST(TrainerTest, HasItsBitsInEveryPrecision) {
   }
 }
 
-TEST(TrainerTest, ShardedStatesHaveTheBitsOfDdp) {
+TEST(TrainerTest, ShardedReplicasHaveTheBitsOfDdp) {
   const auto recorder = std::make_shared<Recorder>();
   TrainerOptions options = QuietTrainer();
   options.devices = 2;
@@ -118,15 +118,19 @@ TEST(TrainerTest, ShardedStatesHaveTheBitsOfDdp) {
   options.callbacks = {recorder};
   ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10), Val()));
   const Recorder want = *recorder;
-  for (const int stage : {1, 2}) {
+  const std::pair<const char*, int> strategies[] = {{"deepspeed_stage_1", 1},
+                                                    {"deepspeed_stage_2", 2},
+                                                    {"deepspeed_stage_3", 3},
+                                                    {"fsdp", 3}};
+  for (const auto& [strategy, stage] : strategies) {
     *recorder = Recorder();
-    options.strategy = absl::StrCat("deepspeed_stage_", stage);
+    options.strategy = strategy;
     EXPECT_EQ(
         TrainerJob(options, DigitsTask(), Train(10), Val())->plan.zero_stage,
         stage);
     ExpectOk(Trainer(options).Fit(DigitsTask(), Train(10), Val()));
-    EXPECT_EQ(recorder->losses, want.losses) << stage;
-    EXPECT_EQ(recorder->val_losses, want.val_losses) << stage;
+    EXPECT_EQ(recorder->losses, want.losses) << strategy;
+    EXPECT_EQ(recorder->val_losses, want.val_losses) << strategy;
   }
 }
 
@@ -340,11 +344,11 @@ TEST(TrainerTest, NamesTheOptionThatIsWrong) {
   expect("TrainerOptions.devices = 0: must be at least 1",
          [](O& o) { o.devices = 0; });
   expect(
-      "TrainerOptions.strategy = \"deepspeed_stage_9\": no more than ZeRO's "
-      "stage ",
+      "TrainerOptions.strategy = \"deepspeed_stage_9\": ZeRO has the stages 1 "
+      "to 3 here",
       [](O& o) { o.strategy = "deepspeed_stage_9"; });
-  expect("TrainerOptions.strategy = \"fsdp\": no more than ZeRO's stage ",
-         [](O& o) { o.strategy = "fsdp"; });
+  expect("TrainerOptions.strategy = \"fsdp_cpu_offload\": ZeRO has the stages",
+         [](O& o) { o.strategy = "fsdp_cpu_offload"; });
   expect("TrainerOptions.strategy = \"horovod\": is no strategy; use \"ddp\"",
          [](O& o) { o.strategy = "horovod"; });
   expect("TrainerOptions.strategy = \"pipeline:2f2b\": ", [](O& o) {

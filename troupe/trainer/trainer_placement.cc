@@ -22,6 +22,8 @@ using O = TrainerOptions;
 
 constexpr char kPipeline[] = "pipeline:";
 constexpr char kDeepSpeed[] = "deepspeed_stage_";
+// The last one of these by PyTorch's name.
+constexpr char kFsdp[] = "fsdp";
 
 absl::Status CheckStrategy(const TrainerOptions& options) {
   const std::string& strategy = options.strategy;
@@ -29,18 +31,19 @@ absl::Status CheckStrategy(const TrainerOptions& options) {
       absl::StartsWith(strategy, kPipeline) || TrainerZeroStage(options) > 0) {
     return absl::OkStatus();
   }
-  const std::string works =
-      absl::StrCat("use \"ddp\", by which each rank has the whole model, \"",
-                   kDeepSpeed, pipeline::kZeroStageOffered,
-                   "\", by which it has a part of the optimizer's states and "
-                   "of the gradients, or \"pipeline:1f1b\", by which it has a "
-                   "part of the model");
-  if (absl::StartsWith(strategy, "fsdp") ||
+  const std::string works = absl::StrCat(
+      "use \"ddp\", by which each rank has the whole model, \"", kDeepSpeed, 2,
+      "\", by which it has a part of the optimizer's states and of the "
+      "gradients, \"",
+      kFsdp,
+      "\", also of the parameters, or "
+      "\"pipeline:1f1b\", by which it has a part of the model");
+  if (absl::StartsWith(strategy, kFsdp) ||
       absl::StartsWith(strategy, "deepspeed")) {
     return RefuseOption<&O::strategy>(
-        options, absl::StrCat(": no more than ZeRO's stage ",
-                              pipeline::kZeroStageOffered,
-                              " is sharded over replicas here; ", works));
+        options,
+        absl::StrCat(": ZeRO has the stages 1 to ", pipeline::kZeroStageMax,
+                     " here, without offloading; ", works));
   }
   return RefuseOption<&O::strategy>(options,
                                     absl::StrCat(": is no strategy; ", works));
@@ -49,11 +52,12 @@ absl::Status CheckStrategy(const TrainerOptions& options) {
 }  // namespace
 
 int TrainerZeroStage(const TrainerOptions& options) {
+  if (options.strategy == kFsdp) return pipeline::kZeroStageMax;
   absl::string_view number = options.strategy;
   int stage = 0;
   const bool is_stage = absl::ConsumePrefix(&number, kDeepSpeed) &&
                         absl::SimpleAtoi(number, &stage) &&
-                        stage <= pipeline::kZeroStageOffered;
+                        stage <= pipeline::kZeroStageMax;
   return is_stage ? std::max(stage, 0) : 0;
 }
 

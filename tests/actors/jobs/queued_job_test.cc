@@ -74,6 +74,15 @@ TEST(QueuedJobTest, OwnersOfGradientsHaveTheBitsOfTheCpu) {
   }
 }
 
+TEST(QueuedJobTest, ValuesAreNotReleasedYet) {
+  JobSpec spec = LeNetJob(/*dp=*/2, /*pp=*/1);
+  spec.plan.zero_stage = 3;
+  EXPECT_EQ(OnQueuedDevices(spec, /*seed=*/0).status.message(),
+            "PlanOptions.zero_stage = 3 releases parameters between their "
+            "uses, which this device, which runs kernels in queues, cannot do "
+            "yet; use the cpu, or set it to 2");
+}
+
 // A skip connection that a rank passes on is copied to its device and back.
 TEST(QueuedJobTest, SkipConnectionsHaveTheBitsOfTheCpu) {
   JobSpec spec = LeNetJob(/*dp=*/1, /*pp=*/3);

@@ -97,6 +97,28 @@ TEST(DeepSpeedConfig, AutoIsNotGiven) {
   EXPECT_THAT(SettingsOf("{}"), IsEmpty());
 }
 
+// It counts parameters, the trainer's key their bytes.
+TEST(DeepSpeedConfig, GathersAhead) {
+  const auto ahead = [](const std::string& more) {
+    return SettingsOf(absl::StrCat(
+        R"({"zero_optimization": {"stage": 3,
+            "stage3_prefetch_bucket_size": 5e7})",
+        more, "}"))["zero.ahead_bytes"];
+  };
+  EXPECT_EQ(ahead(""), "200000000");
+  EXPECT_EQ(ahead(R"(, "bf16": {"enabled": true})"), "100000000");
+  EXPECT_EQ(ahead(R"(, "fp16": {"enabled": true})"), "100000000");
+  EXPECT_EQ(SettingsOf(R"({"zero_optimization":
+                           {"stage3_prefetch_bucket_size": 0}})"),
+            (Map{{"zero.ahead_bytes", "0"}}));
+  const auto rest = ParseDeepSpeedConfig(
+      R"({"zero_optimization": {"stage3_prefetch_bucket_size": "auto",
+          "stage3_max_live_parameters": 1e9}})");
+  EXPECT_THAT(rest->settings, IsEmpty());
+  EXPECT_THAT(rest->ignored,
+              ElementsAre("zero_optimization.stage3_max_live_parameters"));
+}
+
 TEST(DeepSpeedConfig, KindsOfAdam) {
   const auto kind = [](const std::string& params) {
     return SettingsOf(
@@ -261,7 +283,7 @@ TEST_F(DeepSpeedSettings, LieBetweenFileAndCommandLine) {
 }
 
 TEST_F(DeepSpeedSettings, EachStageOfZeroIsTaken) {
-  for (int stage = 0; stage <= pipeline::kZeroStageOffered; ++stage) {
+  for (int stage = 0; stage <= pipeline::kZeroStageMax; ++stage) {
     Write(absl::StrCat(R"({"zero_optimization": {"stage": )", stage, "}}"));
     const auto loaded = Load(kShort);
     ASSERT_TRUE(loaded.ok()) << loaded.status();

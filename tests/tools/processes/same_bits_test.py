@@ -3,6 +3,7 @@ as processes, as hosts, whatever carries what they say."""
 
 import os
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 
@@ -120,6 +121,31 @@ class SameBitsTest(TrainingTest):
                         self.train(launch(2), [
                             *several, *options(comm__transport=transport)]),
                         want)
+
+    # The same of parameters, which are gathered before each use. A run that is
+    # stopped goes on with whole ones.
+    def test_owners_of_parameters_in_one_and_two_processes(self):
+        owners = options(zero__stage=3, zero__ahead_bytes="8KiB",
+                         comm__bucket_bytes="16KiB",
+                         zero__accumulate="local")
+        micro = options(train__micro_batch_size=4)
+        want = self.two_ranks()
+        want_micro = self.one_process("--ranks=2", *micro)
+        for transport in "shm", "tcp":
+            with self.subTest(transport):
+                by = options(comm__transport=transport)
+                self.assert_same_bits(
+                    self.train(launch(2), [*owners, *by]), want)
+                self.assert_same_bits(
+                    self.train(launch(2), [*owners, *micro, *by]), want_micro)
+                path = tempfile.mkdtemp(dir=self.root)
+                self.train(launch(2), [*owners, *by,
+                                       *options(train__steps=2)], path=path)
+                self.assert_same_bits(
+                    self.train(launch(2), [*by, "--resume"], path=path), want)
+        self.assert_same_bits(
+            self.train(launch(3), [*owners, *options(zero__keep="true")]),
+            self.one_process("--ranks=3"))
 
     # Tensor parallelism: each rank has pieces of a ViT's blocks.
     def test_pieces_of_layers_in_one_and_two_processes(self):

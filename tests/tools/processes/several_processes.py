@@ -130,10 +130,11 @@ class TrainingTest(unittest.TestCase):
             self.output([TRAINER, "certs", "--dir=" + certs])
         return "--certs=" + os.path.join(certs, "node")
 
-    def train(self, start, more=(), says=""):
+    def train(self, start, more=(), says="", path=None):
         """The checkpoint of a job that these words start, each process of which
-        trains with `more` options. Its output has `says` in it."""
-        path = tempfile.mkdtemp(dir=self.root)
+        trains with `more` options. Its output has `says` in it. `path`: folder
+        of its checkpoints; None: a new one."""
+        path = path or tempfile.mkdtemp(dir=self.root)
         printed = self.output([*start, *JOB, *more,
                                *options(checkpoint__dir=path)])
         self.assertIn(says, printed)

@@ -205,21 +205,37 @@ constexpr ConfigKey kCommKeys[] = {
 
 constexpr ConfigKey kZeroKeys[] = {
     {"zero.stage", Field<&C::job, &JobSpec::plan, &PlanOptions::zero_stage>(),
-     KeyRule{0, pipeline::kZeroStageOffered},
+     KeyRule{0, pipeline::kZeroStageMax},
      "What data-parallel ranks share instead of each having a copy (ZeRO). 0: "
      "nothing. 1: the optimizer's states, of which each rank has and updates "
-     "one part of mesh.dp. 2: also gradients, once they are reduced. The "
-     "results are the same, but for zero.accumulate; lamb and lars need 0.",
+     "one part of mesh.dp. 2: also gradients, once they are reduced. 3: also "
+     "parameters, which are gathered before each use. The results are the "
+     "same, but for zero.accumulate; lamb and lars need 0.",
      "1"},
     {"zero.accumulate", Field<&C::pipeline, &PipelineConfig::zero_accumulate>(),
      OneOf([] {
        return Names{kZeroSharded, kZeroLocal};
      }),
-     "What zero.stage = 2 does in steps of several micro-batches. \"sharded\": "
+     "What zero.stage = 2 and 3 do in steps of several micro-batches. "
+     "\"sharded\": "
      "reduces the gradients of each, and adds up the parts that ranks keep; "
      "sums are rounded in another order, and gradients travel once for each. "
      "\"local\": keeps whole gradients until the last one, as stage 1.",
      "\"local\""},
+    {"zero.ahead_bytes",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::zero_ahead_bytes>(),
+     Bytes(0, KeyUnit::kBytes),
+     "Limit on the parameters that zero.stage = 3 gathers ahead of the part of "
+     "the model that runs: more overlaps more, and needs more memory. The "
+     "results are the same.",
+     "\"8MiB\""},
+    {"zero.keep", Field<&C::job, &JobSpec::plan, &PlanOptions::zero_keep>(),
+     kAny,
+     "Whether zero.stage = 3 keeps what a step has gathered until its last "
+     "use, in place of gathering it again for the backward, and for each "
+     "micro-batch: fewer bytes travel, and a step needs all parameters. The "
+     "results are the same.",
+     "true"},
 };
 
 // Lists how tensors may travel, from the rows of the transports.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -39,8 +40,8 @@ class Reader {
     TROUPE_RETURN_IF_ERROR(
         ReadNumber(whole, "gradient_clipping", "optimizer.clip_grad_norm"));
     TROUPE_RETURN_IF_ERROR(ReadCount(whole, "steps_per_print", "log.every"));
-    TROUPE_RETURN_IF_ERROR(ReadZero(whole));
     TROUPE_RETURN_IF_ERROR(ReadPrecision(whole));
+    TROUPE_RETURN_IF_ERROR(ReadZero(whole));
     TROUPE_RETURN_IF_ERROR(ReadOptimizer(whole));
     TROUPE_RETURN_IF_ERROR(ReadScheduler(whole));
     whole.AddIgnored(config_.ignored);
@@ -88,12 +89,17 @@ class Reader {
   absl::Status ReadZero(DeepSpeedSection& whole) {
     TROUPE_ASSIGN_OR_RETURN(DeepSpeedSection zero,
                             whole.TakeSection("zero_optimization"));
-    if (zero.Has("stage")) {
-      TROUPE_ASSIGN_OR_RETURN(const std::int64_t stage,
-                              zero.TakeCount("stage"));
-      Set("zero.stage", absl::StrCat(stage), zero.NameOf("stage"));
+    // DeepSpeed counts the parameters that it gathers ahead, not their bytes.
+    for (const auto& [name, key, unit] :
+         {std::tuple("stage", "zero.stage", 1),
+          std::tuple("stage3_prefetch_bucket_size", "zero.ahead_bytes",
+                     parameter_bytes_)}) {
+      if (zero.Has(name)) {
+        TROUPE_ASSIGN_OR_RETURN(const std::int64_t count, zero.TakeCount(name));
+        Set(key, absl::StrCat(count * unit), zero.NameOf(name));
+      }
+      zero.Drop(name);
     }
-    zero.Drop("stage");
     zero.AddIgnored(config_.ignored);
     return absl::OkStatus();
   }
@@ -111,8 +117,10 @@ class Reader {
     }
     if (brain.value_or(false)) {
       Set("train.precision", "bf16", "bf16.enabled");
+      parameter_bytes_ = 2;
     }
     if (!half.value_or(false)) return absl::OkStatus();  // the rest has no use
+    parameter_bytes_ = 2;
     Set("train.precision", "f16", "fp16.enabled");
     TROUPE_RETURN_IF_ERROR(ReadLossScale(fp16));
     fp16.AddIgnored(config_.ignored);
@@ -306,6 +314,8 @@ class Reader {
   }
 
   DeepSpeedConfig config_;
+  // Bytes of one parameter in the precision of the file.
+  int parameter_bytes_ = 4;
 };
 
 }  // namespace

@@ -8,11 +8,12 @@
 //   TROUPE_ASSIGN_OR_RETURN(const DeepSpeedBatches sizes,
 //                           CompleteBatches(config.batches, /*dp=*/4));
 //
-// Taken are batch sizes, gradient_clipping, zero_optimization.stage, bf16,
-// fp16, optimizer, scheduler and steps_per_print; docs/deepspeed.md has the
-// table. A value "auto", which Hugging Face's programs fill in, is one that is
-// not given. What would change results but cannot be taken is an error; keys
-// that only concern speed or memory are ignored, and named.
+// Taken are batch sizes, gradient_clipping, bf16, fp16, optimizer, scheduler,
+// steps_per_print, and zero_optimization's stage and
+// stage3_prefetch_bucket_size; docs/deepspeed.md has the table. A value "auto",
+// which Hugging Face's programs fill in, is one that is not given. What would
+// change results but cannot be taken is an error; keys that only concern speed
+// or memory are ignored, and named.
 //
 // The text is not trusted: sizes and types are checked. Pure functions.
 // Source of names and defaults: DeepSpeed 0.15, runtime/config.py,
