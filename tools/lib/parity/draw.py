@@ -313,9 +313,12 @@ def draw_zero(rng, case):
     config = case["config"]
     if rng.random() < 0.2 and config["comm"].get("hook", "none") == "none" and (
             config["optimizer"]["kind"] not in ("lamb", "lars")):
-        config["zero"] = {"stage": rng.choice([1, 2, 2])}
-        if config["zero"]["stage"] == 2:
-            config["zero"]["accumulate"] = rng.choice(["sharded", "local"])
+        zero = config["zero"] = {"stage": rng.choice([1, 2, 2, 3, 3, 3])}
+        if zero["stage"] > 1:
+            zero["accumulate"] = rng.choice(["sharded", "local"])
+        if zero["stage"] > 2:
+            zero["ahead_bytes"] = rng.choice([0, 300, 1 << 20])
+            zero["keep"] = rng.random() < 0.3
 
 
 def draw_tp(rng, case):
