@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -146,19 +148,43 @@ TEST(ZeroTest, HasTheBitsOfWholeStatesIfGradientsAreReducedInAnotherDType) {
 
 // Each micro-batch is reduced into the slices. All sums are exact here, so that
 // their order does not show.
+JobSpec ExactMicroBatches(int dp, const std::string& schedule) {
+  JobSpec spec = SmallJob({dp, Numbers::kExact});
+  spec.plan.micro_batch_size = 2;
+  if (schedule.empty()) return spec;
+  spec.plan.mesh = pipeline::Mesh(dp, /*pp=*/2);
+  spec.plan.cuts = {2};
+  EXPECT_EQ(pipeline::SetSchedule(schedule, spec.plan), absl::OkStatus());
+  return spec;
+}
+
 TEST(ZeroTest, AddsUpTheSlicesOfMicroBatches) {
   for (const char* schedule : {"", "1f1b", "zb_h1", "zb_h2"}) {
     for (const int dp : {2, 3, 4}) {
       SCOPED_TRACE(absl::StrCat("dp ", dp, ", schedule ", schedule));
-      JobSpec spec = SmallJob({dp, Numbers::kExact});
-      spec.plan.micro_batch_size = 2;
-      if (*schedule != '\0') {
-        spec.plan.mesh = pipeline::Mesh(dp, /*pp=*/2);
-        spec.plan.cuts = {2};
-        ASSERT_EQ(pipeline::SetSchedule(schedule, spec.plan), absl::OkStatus());
-      }
-      ExpectTheBitsOfWholeStates(spec, 40);
+      ExpectTheBitsOfWholeStates(ExactMicroBatches(dp, schedule), 20);
     }
+  }
+}
+
+// A seed chooses the pipeline, and what its ranks gather ahead and keep.
+TEST(ZeroTest, PipelinesThatGatherHaveTheBitsOfWholeValues) {
+  const std::string schedules[] = {"gpipe", "1f1b", "zb_h1", "zb_h2"};
+  const std::int64_t aheads[] = {0, 200, 1 << 20};
+  std::map<std::pair<int, std::string>, SimulatedRun> wants;
+  for (const std::uint64_t seed : Seeds(60)) {
+    const int dp = 2 + static_cast<int>(seed % 3);
+    const std::string& schedule = schedules[seed / 3 % 4];
+    JobSpec spec = ExactMicroBatches(dp, schedule);
+    const auto [want, is_new] = wants.try_emplace({dp, schedule});
+    if (is_new) want->second = Simulate(spec, std::uint64_t{0});
+    spec.plan.zero_stage = 3;
+    spec.plan.zero_ahead_bytes = aheads[seed / 12 % 3];
+    spec.plan.zero_keep = seed / 36 % 2 == 1;
+    spec.plan.zero_accumulates_whole = seed / 72 % 2 == 1;
+    const SimulatedRun run = Simulate(spec, seed);
+    ASSERT_EQ(run.check, absl::OkStatus()) << ReplayCommand(seed);
+    ASSERT_EQ(Difference(run, want->second), "") << ReplayCommand(seed);
   }
 }
 
