@@ -173,18 +173,23 @@ class Filler {
   std::map<std::string, Holders> holders_;
 };
 
-// Returns the child whose name `rest` begins with, and removes the name; null:
-// there is none, or there may be several.
+// Returns the child whose name `rest` begins with, and removes the name; or
+// else the only child without a name. Null: there is none, or several.
 const nn::Module* TakeChild(const nn::Module& module, absl::string_view& rest) {
+  const nn::Module* unnamed = nullptr;
+  int count = 0;
   for (const auto& child : module.children()) {
     const std::string& name = child->name();
-    if (name.empty()) return nullptr;
-    if (rest == name || absl::StartsWith(rest, absl::StrCat(name, "."))) {
+    if (name.empty()) {
+      unnamed = child.get();
+      ++count;
+    } else if (rest == name ||
+               absl::StartsWith(rest, absl::StrCat(name, "."))) {
       rest.remove_prefix(std::min(name.size() + 1, rest.size()));
       return child.get();
     }
   }
-  return nullptr;
+  return count == 1 ? unnamed : nullptr;
 }
 
 // Returns the part of the stage that the module at `path` belongs to.

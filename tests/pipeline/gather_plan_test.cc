@@ -69,6 +69,23 @@ TEST(GatherPlanTest, PartsAreTheModulesOfSequentials) {
   EXPECT_TRUE(PlanOf(OptionsOf(1)).stages[0].first_parts.empty());
 }
 
+// As the positions of a ViT, whose names stand beside those of its blocks.
+TEST(GatherPlanTest, OneChildMayHaveNoName) {
+  const nn::ModelFactory make = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->AppendNamed<nn::Linear>("first", 4, 4);
+    model->AppendNamed<nn::Linear>("", 4, 4);
+    model->AppendNamed<nn::Sequential>("blocks").Append<nn::Linear>(4, 4);
+    return model;
+  };
+  const Plan plan =
+      MakePlan(OptionsOf(3), make, /*input=*/{4}, nn::DType::kF32, {}).value();
+  EXPECT_EQ(PartsOf(plan.stages[0]),
+            "first.weight 0-0\nfirst.bias 0-0\n"
+            "weight 1-1\nbias 1-1\n"
+            "blocks.0.weight 2-2\nblocks.0.bias 2-2\n");
+}
+
 TEST(GatherPlanTest, BytesAheadBoundWhatIsGathered) {
   PlanOptions options = OptionsOf(3);
   options.zero_ahead_bytes = 0;
