@@ -115,6 +115,12 @@ TEST_P(ProcessJobBitsTest, OfReplicasOfStages) {
   ExpectTheGoldenBits("resnet18 dp=2 pp=2 plain");
 }
 
+// Each process has the two pieces of one replica.
+TEST_P(ProcessJobBitsTest, OfSlicesOfPieces) {
+  ExpectTheGoldenBits("gpt dp=2 tp=2 zero=2 plain");
+  ExpectTheGoldenBits("gpt dp=2 tp=2 zero=3 plain");
+}
+
 TEST_P(ProcessJobBitsTest, OfLayersThatCommunicate) {
   ExpectTheGoldenBits("resnet18 synchronised dp=2 plain");
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "actors/hooks/gathered_reduction.h"
 #include "base/check.h"
 #include "nn/models/models.h"
@@ -155,6 +156,16 @@ void AddLayouts(Cases& cases) {
   Add(cases, "gpt dp=2", GptJob(2, 1));
   Add(cases, "gpt pp=2", GptJob(1, 2));
   Add(cases, "gpt dp=2 pp=2", GptJob(2, 2));
+  // Ranks along tp have pieces, and their replicas slices of them.
+  JobSpec pieces = GptJob(2, 1);
+  pieces.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/1, /*tp=*/2);
+  pieces.plan.zero_accumulates_whole = true;
+  Add(cases, "gpt dp=2 tp=2", pieces);
+  for (pieces.plan.zero_stage = 1; pieces.plan.zero_stage <= 3;
+       ++pieces.plan.zero_stage) {
+    Add(cases, absl::StrCat("gpt dp=2 tp=2 zero=", pieces.plan.zero_stage),
+        pieces);
+  }
 }
 
 void AddModels(Cases& cases) {
