@@ -9,6 +9,9 @@
 //     return status.ok() ? sum : ctx.Fail(status);
 //   }
 //
+// AllGather() and ReduceScatter() send half as many bytes each as an
+// AllReduce() of the same tensor.
+//
 // A call blocks the calling strand until its result is available; other strands
 // continue meanwhile. An op keeps the pointer in its Node for the backward: the
 // object lives as long as the rank.
@@ -47,6 +50,17 @@ class Collectives {
   // fixed tree of additions (docs/collectives.md): the same bits on every rank
   // and in every run.
   virtual absl::Status AllReduce(ReduceOp op, const Tensor& range) = 0;
+
+  // Puts the ranks' `input` behind each other in `range`, in the order of
+  // ranks: [c] -> [size() c] elements, of one dtype. `input` may be this rank's
+  // block of `range`; otherwise both lie apart.
+  virtual absl::Status AllGather(const Tensor& input, const Tensor& range) = 0;
+
+  // Reduces `input`, [size() c] elements, over the ranks, and gives each rank
+  // its block of the result in `range`, [c]: the bits of an AllReduce(). The
+  // two lie apart.
+  virtual absl::Status ReduceScatter(ReduceOp op, const Tensor& input,
+                                     const Tensor& range) = 0;
 };
 
 // One axis of the mesh that has at least two ranks.

@@ -42,7 +42,8 @@
 namespace troupe::pipeline {
 
 // Collectives of layers in a forward or a backward: their number, and the bytes
-// of the tensors that they add up.
+// of the tensors that they add up. A gather or a reduce-scatter counts half of
+// the whole tensor, since it sends half as many bytes as a sum.
 struct LayerSums {
   int count = 0;
   double bytes = 0;

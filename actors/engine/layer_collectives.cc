@@ -28,6 +28,17 @@ absl::Status LayerCollectives::AllReduce(nn::ReduceOp op,
   return Run(comm::AllReduce(OpOf(op), range));
 }
 
+absl::Status LayerCollectives::AllGather(const nn::Tensor& input,
+                                         const nn::Tensor& range) {
+  return Run(comm::AllGather(input, range));
+}
+
+absl::Status LayerCollectives::ReduceScatter(nn::ReduceOp op,
+                                             const nn::Tensor& input,
+                                             const nn::Tensor& range) {
+  return Run(comm::ReduceScatter(OpOf(op), input, range));
+}
+
 absl::Status LayerCollectives::Run(const comm::Collective& collective) {
   const base::Event ready = nn::Record(*kernels_, nn::Queue::kCompute);
   if (on_device_) {

@@ -35,6 +35,10 @@ class LayerCollectives : public nn::Collectives {
   int rank() const override { return comm_->rank(); }
   int size() const override { return comm_->size(); }
   absl::Status AllReduce(nn::ReduceOp op, const nn::Tensor& range) override;
+  absl::Status AllGather(const nn::Tensor& input,
+                         const nn::Tensor& range) override;
+  absl::Status ReduceScatter(nn::ReduceOp op, const nn::Tensor& input,
+                             const nn::Tensor& range) override;
   // Runs any collective in the same way.
   absl::Status Run(const comm::Collective& collective);
 

@@ -1,13 +1,15 @@
 // Stands in for the other ranks while one thread measures a part of the model:
-// nothing reduces its gradients, and sums of layers along tp have the thread's
-// own terms alone; they are counted. A chunk takes it as its listener, and its
-// axes() as the collectives of layers.
+// nothing reduces its gradients, and sums and gathers of layers along tp have
+// the thread's own terms alone; they are counted. A chunk takes it as its
+// listener, and its axes() as the collectives of layers. Tensors lie in host
+// memory.
 //
 // Threads: one.
 
 #ifndef ACTORS_PLANNING_ABSENT_RANKS_H_
 #define ACTORS_PLANNING_ABSENT_RANKS_H_
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -43,10 +45,30 @@ class AbsentRanks : public Chunk::Listener, private nn::Collectives {
   int rank() const override { return 0; }
   int size() const override { return tp_; }
   absl::Status AllReduce(nn::ReduceOp, const nn::Tensor& range) override {
-    ++sums_.count;
-    sums_.bytes += static_cast<double>(range.numel()) *
-                   static_cast<double>(nn::SizeOf(range.dtype()));
+    Count(range, /*part=*/1);
     return absl::OkStatus();
+  }
+  // The other ranks have what this one has.
+  absl::Status AllGather(const nn::Tensor& input,
+                         const nn::Tensor& range) override {
+    Count(range, /*part=*/0.5);
+    for (int rank = 0; rank < tp_; ++rank) {
+      std::memcpy(static_cast<char*>(range.raw()) + rank * input.bytes(),
+                  input.raw(), input.bytes());
+    }
+    return absl::OkStatus();
+  }
+  absl::Status ReduceScatter(nn::ReduceOp, const nn::Tensor& input,
+                             const nn::Tensor& range) override {
+    Count(input, /*part=*/0.5);
+    std::memcpy(range.raw(), input.raw(), range.bytes());
+    return absl::OkStatus();
+  }
+
+  // `part`: bytes that it sends, relative to a sum of the tensor.
+  void Count(const nn::Tensor& whole, double part) {
+    ++sums_.count;
+    sums_.bytes += part * static_cast<double>(whole.bytes());
   }
 
   const int tp_;

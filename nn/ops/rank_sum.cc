@@ -89,15 +89,22 @@ class GatherColumnsNode final : public Node {
   const ColumnRange range_;
 };
 
-absl::StatusOr<Tensor> Gathered(Kernels& kernels, Collectives* peers,
-                                const Tensor& part, const Shape& whole,
-                                const ColumnRange& range) {
+// Returns the columns of all ranks side by side, without padding.
+absl::StatusOr<Tensor> Gathered(Kernels& kernels, Collectives& peers,
+                                const Tensor& part, const Shape& whole) {
   TROUPE_ASSIGN_OR_RETURN(
       Tensor y, Tensor::Create(whole, part.dtype(), kernels.allocator()));
-  TROUPE_RETURN_IF_ERROR(kernels.Fill(0.0, y));
-  TROUPE_RETURN_IF_ERROR(
-      CopyColumns(kernels, part, 0, y, range.begin, range.shape));
-  TROUPE_RETURN_IF_ERROR(AddUp(peers, y));
+  if (part.numel() == 0) return y;
+  TROUPE_ASSIGN_OR_RETURN(const Tensor parts,
+                          Tensor::Create({peers.size() * part.numel()},
+                                         part.dtype(), kernels.allocator()));
+  TROUPE_RETURN_IF_ERROR(peers.AllGather(part, parts));
+  for (int rank = 0; rank < peers.size(); ++rank) {
+    const ColumnRange range = RangeOf(part, whole[whole.rank() - 1], rank);
+    TROUPE_RETURN_IF_ERROR(
+        CopyColumns(kernels, parts.FlatView(rank * part.numel(), part.shape()),
+                    0, y, range.begin, range.shape));
+  }
   return y;
 }
 
@@ -114,11 +121,11 @@ Tensor GatherColumns(Context& ctx, const Tensor& part, std::int64_t columns,
     ctx.Note("gather_columns", y, 0);
     return y;
   }
-  const ColumnRange range = RangeOf(part, columns, peers->rank());
-  absl::StatusOr<Tensor> y = Gathered(ctx.kernels(), peers, part, whole, range);
+  absl::StatusOr<Tensor> y = Gathered(ctx.kernels(), *peers, part, whole);
   if (!y.ok()) return ctx.Fail(y.status());
   return Finish(ctx, absl::OkStatus(), {part}, /*num_weights=*/0, *y, [&] {
-    return std::make_unique<GatherColumnsNode>(part.shape(), range);
+    return std::make_unique<GatherColumnsNode>(
+        part.shape(), RangeOf(part, columns, peers->rank()));
   });
 }
 

@@ -15,7 +15,7 @@
 //   Tensor logits = ops::GatherColumns(ctx, part, /*columns=*/50257, "tp");
 //
 // A part has ceil(columns / ranks) of them; those behind the last column are
-// left out. It is a sum, too, of parts with zeros around them.
+// left out.
 //
 // All ranks have the same bits. The ranks call these in one order, with equal
 // shapes; an empty tensor asks nobody. A shape-only forward adds up nothing.

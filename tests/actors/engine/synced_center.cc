@@ -1,7 +1,8 @@
 #include "tests/actors/engine/synced_center.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "nn/collectives.h"
@@ -12,12 +13,32 @@ namespace {
 
 using nn::Tensor;
 
+using Way = SyncedCenter::Way;
+
+absl::Status AddUp(nn::Collectives& peers, Way way, nn::Allocator& allocator,
+                   const Tensor& sums) {
+  if (way == Way::kAllReduce) {
+    return peers.AllReduce(nn::ReduceOp::kSum, sums);
+  }
+  // The rank's block lies among those that it gathers.
+  const std::int64_t block = sums.numel() / peers.size();
+  const Tensor all = Tensor::Zeros({sums.numel()}, nn::DType::kF64, allocator);
+  const Tensor own = all.FlatView(peers.rank() * block, {block});
+  TROUPE_RETURN_IF_ERROR(peers.ReduceScatter(nn::ReduceOp::kSum, sums, own));
+  TROUPE_RETURN_IF_ERROR(peers.AllGather(own, all));
+  std::copy_n(all.data<double>(), sums.numel(), sums.data<double>());
+  return absl::OkStatus();
+}
+
 // Sets to = from minus the mean of each column over the rows of all ranks.
-absl::Status Center(nn::Collectives* peers, nn::Allocator& allocator,
+absl::Status Center(nn::Collectives* peers, Way way, nn::Allocator& allocator,
                     const Tensor& from, const Tensor& to) {
   const std::int64_t rows = from.dim(0), columns = from.dim(1);
-  // Holds the sums of the columns, then the number of rows.
-  Tensor sums = Tensor::Zeros({columns + 1}, nn::DType::kF64, allocator);
+  const std::int64_t ranks = peers != nullptr ? peers->size() : 1;
+  // Holds the sums of the columns, then the number of rows, in a block for each
+  // rank.
+  Tensor sums = Tensor::Zeros({(columns / ranks + 1) * ranks}, nn::DType::kF64,
+                              allocator);
   double* const sum = sums.data<double>();
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) {
@@ -26,7 +47,7 @@ absl::Status Center(nn::Collectives* peers, nn::Allocator& allocator,
   }
   sum[columns] = static_cast<double>(rows);
   if (peers != nullptr) {
-    TROUPE_RETURN_IF_ERROR(peers->AllReduce(nn::ReduceOp::kSum, sums));
+    TROUPE_RETURN_IF_ERROR(AddUp(*peers, way, allocator, sums));
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) {
@@ -39,9 +60,9 @@ absl::Status Center(nn::Collectives* peers, nn::Allocator& allocator,
 
 class CenterNode final : public nn::Node {
  public:
-  CenterNode(nn::Collectives* peers,
+  CenterNode(nn::Collectives* peers, Way way,
              std::function<absl::Status()> before_reduce)
-      : peers_(peers), before_reduce_(std::move(before_reduce)) {}
+      : peers_(peers), way_(way), before_reduce_(std::move(before_reduce)) {}
   const char* name() const override { return "center"; }
 
   absl::Status BackwardInputs(nn::Kernels& kernels, const Tensor& dy,
@@ -49,11 +70,12 @@ class CenterNode final : public nn::Node {
                               absl::Span<Tensor> dx) override {
     if (before_reduce_) TROUPE_RETURN_IF_ERROR(before_reduce_());
     dx[0] = Tensor::Empty(dy.shape(), dy.dtype(), kernels.allocator());
-    return Center(peers_, kernels.allocator(), dy, dx[0]);
+    return Center(peers_, way_, kernels.allocator(), dy, dx[0]);
   }
 
  private:
   nn::Collectives* const peers_;
+  const Way way_;
   const std::function<absl::Status()> before_reduce_;
 };
 
@@ -67,9 +89,11 @@ Tensor SyncedCenter::Forward(nn::Context& ctx, const Tensor& x) {
   if (ctx.shape_only()) return y;
   absl::Status status;
   if (before_reduce_) status = before_reduce_();
-  if (status.ok()) status = Center(peers, ctx.kernels().allocator(), x, y);
+  if (status.ok()) {
+    status = Center(peers, way_, ctx.kernels().allocator(), x, y);
+  }
   return nn::ops::Finish(ctx, status, {x}, /*num_weights=*/0, y, [&] {
-    return std::make_unique<CenterNode>(peers, before_reduce_);
+    return std::make_unique<CenterNode>(peers, way_, before_reduce_);
   });
 }
 

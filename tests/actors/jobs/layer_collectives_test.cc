@@ -1,5 +1,6 @@
-// Layers that all-reduce in the middle of forward and backward, in whole jobs
-// under the seeded scheduler and on threads, always give the same bits.
+// Layers that all-reduce, or reduce-scatter and gather, in the middle of
+// forward and backward, in whole jobs under the seeded scheduler and on
+// threads, always give the same bits.
 
 #include <atomic>
 #include <cstdint>
@@ -31,16 +32,17 @@ constexpr std::int64_t kSteps = 2;
 // micro-batch per rank.
 JobSpec CenteredJob(int ranks,
                     std::function<absl::Status()> before_reduce = nullptr,
-                    const std::string& axis = "dp") {
+                    const std::string& axis = "dp",
+                    SyncedCenter::Way way = SyncedCenter::Way::kAllReduce) {
   JobSpec spec = SmallJob({ranks, Numbers::kExact, kSteps});
-  spec.model = [before_reduce, axis] {
+  spec.model = [before_reduce, axis, way] {
     const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
     auto model = std::make_unique<nn::Sequential>();
     model->Append<nn::Linear>(4, 6, f64);
-    model->Append<SyncedCenter>(before_reduce, axis);
+    model->Append<SyncedCenter>(before_reduce, axis, way);
     model->Append<nn::ReLU>();
     model->Append<nn::Linear>(6, 6, f64);
-    model->Append<SyncedCenter>(before_reduce, axis);
+    model->Append<SyncedCenter>(before_reduce, axis, way);
     model->Append<nn::Linear>(6, 2, f64);
     return model;
   };
@@ -61,6 +63,17 @@ TEST(LayerCollectivesTest, BesideInlineReductionsToo) {
   const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   spec.plan.inline_bytes = 1 << 30;
   ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/200, expected), "");
+}
+
+// A reduce-scatter and a gather add up in the tree of an all-reduce.
+TEST(LayerCollectivesTest, AScatteredSumHasTheSameBits) {
+  const SimulatedRun expected = Simulate(CenteredJob(kRanks), /*seed=*/0);
+  JobSpec spec =
+      CenteredJob(kRanks, nullptr, "dp", SyncedCenter::Way::kScatterAndGather);
+  ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/300, expected), "");
+  spec.plan.inline_bytes = 1 << 30;
+  ASSERT_EQ(DifferenceUnderSeeds(spec, /*count=*/50, expected), "");
+  EXPECT_EQ(ReportsOf(spec).losses(), expected.reports.losses());
 }
 
 TEST(LayerCollectivesTest, EqualsOneRankWithTheWholeBatch) {

@@ -165,6 +165,12 @@ class NoPeers : public Collectives {
   absl::Status AllReduce(ReduceOp, const Tensor&) override {
     return absl::UnavailableError("no peers");
   }
+  absl::Status AllGather(const Tensor&, const Tensor&) override {
+    return absl::UnavailableError("no peers");
+  }
+  absl::Status ReduceScatter(ReduceOp, const Tensor&, const Tensor&) override {
+    return absl::UnavailableError("no peers");
+  }
 };
 
 TEST(Context, HandsOutTheCollectivesOfAnAxis) {
