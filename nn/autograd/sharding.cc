@@ -113,6 +113,12 @@ AxisPlace PlaceAlong(absl::Span<const AxisPlace> places,
   return {std::string(axis), 0, 1};
 }
 
+AxisPlace TokensAlong(absl::Span<const AxisPlace> places,
+                      absl::string_view axis) {
+  const AxisPlace place = PlaceAlong(places, axis);
+  return place.sequence ? place : AxisPlace{std::string(axis), 0, 1};
+}
+
 // A parameter that was made by hand may have no global shape: unless it is a
 // piece, both are the same.
 const Shape& WholeShape(const Parameter& parameter) {
@@ -173,6 +179,16 @@ absl::Status LocaliseParameter(Parameter& parameter,
   sharding.size = place.size;
   sharding.holders = 1;
   return absl::OkStatus();
+}
+
+void LocaliseForTokens(Parameter& parameter,
+                       absl::Span<const AxisPlace> places) {
+  const AxisPlace place = TokensAlong(places, parameter.sharding.axis);
+  if (place.size <= 1) return;
+  Parameter& used =
+      parameter.tied_to != nullptr ? *parameter.tied_to : parameter;
+  used.sharding.partial_grad = true;
+  ++used.sharding.holders;
 }
 
 }  // namespace troupe::nn

@@ -13,7 +13,10 @@
 // A module declares whole shapes and what may be cut, which has no effect until
 // LocaliseModel() (nn/modules/localise.h) tells it the rank's place in the
 // mesh. A parameter that is not cut is a copy: every rank along the axis has it
-// whole, with the whole gradient.
+// whole, with the whole gradient; or with a part of it, if ranks share tokens
+// and the layer works on a rank's own:
+//
+//   LocaliseForTokens(norm_weight, places);   // in Localise(), too
 //
 // A table of tokens has any number of rows: pieces of RowsOfVocabulary() are
 // padded to equal extents. The last ones have elements that are none of the
@@ -41,11 +44,17 @@ struct AxisPlace {
   std::string axis;  // "tp"
   int coord = 0;
   int size = 1;
+  // Whether its ranks share the tokens of each sequence between the layers that
+  // they share, too (sequence parallelism, nn/ops/tokens.h).
+  bool sequence = false;
 };
 
 // Returns the place along `axis`; {axis, 0, 1} if `places` has none.
 AxisPlace PlaceAlong(absl::Span<const AxisPlace> places,
                      absl::string_view axis);
+// Returns the same if ranks share tokens along `axis`; otherwise {axis, 0, 1}.
+AxisPlace TokensAlong(absl::Span<const AxisPlace> places,
+                      absl::string_view axis);
 
 struct Sharding {
   enum class Kind { kCopy, kSplit };
@@ -59,8 +68,11 @@ struct Sharding {
   // Whether a section need not be a multiple of the number of ranks: pieces are
   // rounded up, and the last ones have fewer elements of the whole, or none.
   bool pads = false;
-  // Number of modules that have declared the piece as theirs: those that share
-  // the parameter must do so all.
+  // kCopy: whether ranks have parts of its gradient, those of their tokens,
+  // which have to be added up along `axis` (LocaliseForTokens()).
+  bool partial_grad = false;
+  // Number of modules that have declared the piece, or the parts, as theirs:
+  // those that share the parameter must do so all.
   int holders = 0;
   // Number of this rank's piece, and of pieces: 0 of 1 until the parameter is
   // localised.
@@ -120,6 +132,12 @@ void CopyPiece(const Parameter& parameter, const Tensor& whole,
 //   kFailedPrecondition: the parameter has memory.
 absl::Status LocaliseParameter(Parameter& parameter,
                                absl::Span<const AxisPlace> places);
+
+// Marks the gradients of a copy, or of the one that is used in its place, as
+// parts: its layer uses it for a rank's own tokens. Does nothing unless ranks
+// share tokens. Each module that shares it calls this once.
+void LocaliseForTokens(Parameter& parameter,
+                       absl::Span<const AxisPlace> places);
 
 }  // namespace troupe::nn
 

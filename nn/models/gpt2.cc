@@ -65,7 +65,12 @@ class Gpt2Block : public Module {
         drop_1_(Add<Dropout>("resid_dropout", options.dropout)),
         ln_2_(Add<LayerNorm>("ln_2", options.width)),
         mlp_(Add<Gpt2Mlp>("mlp", options.width)),
-        drop_2_(Add<Dropout>("dropout", options.dropout)) {}
+        drop_2_(Add<Dropout>("dropout", options.dropout)) {
+    ln_1_.set_parallel(true);
+    drop_1_.set_parallel(Dropout::kTokens);
+    ln_2_.set_parallel(true);
+    drop_2_.set_parallel(Dropout::kTokens);
+  }
   Tensor Forward(Context& ctx, const Tensor& x) override {
     const auto [y, normed] =
         ln_2_.AfterAdd(ctx, x, drop_1_(ctx, attn_(ctx, ln_1_(ctx, x))));
@@ -141,11 +146,12 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeGpt2(
   auto model = std::make_unique<Sequential>();
   auto& tokens =
       model->AppendNamed<Embedding>("wte", options.vocab_size, options.width);
-  model->AppendNamed<PositionEmbedding>("wpe", options.context, options.width);
-  model->AppendNamed<Dropout>("drop", options.dropout);
+  auto& positions = model->AppendNamed<PositionEmbedding>(
+      "wpe", options.context, options.width);
+  auto& drop = model->AppendNamed<Dropout>("drop", options.dropout);
   auto& blocks = model->AppendNamed<Sequential>("h");
   for (int i = 0; i < options.layers; ++i) blocks.Append<Gpt2Block>(options);
-  model->AppendNamed<LayerNorm>("ln_f", options.width);
+  auto& norm = model->AppendNamed<LayerNorm>("ln_f", options.width);
   Linear::Options head_options;
   head_options.bias = false;
   head_options.is_head = true;
@@ -153,6 +159,10 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeGpt2(
                                           options.vocab_size, head_options);
   tokens.set_parallel(true);
   head.set_parallel(Linear::kVocabulary);
+  positions.set_parallel(true);
+  drop.set_parallel(Dropout::kTokens);
+  norm.set_parallel(true);
+  model->set_shares_tokens();
   if (options.tie_head) head.TieParameter("weight", tokens, "weight");
   SetGpt2InitialValues(options, *model);
   return model;

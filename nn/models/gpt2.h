@@ -17,7 +17,7 @@
 //
 // Ranks along "tp" share the heads and the width of each block's MLP, and the
 // vocabulary of wte and lm_head, in padded pieces; the rest is whole on each of
-// them (nn/modules/localise.h).
+// them (nn/modules/localise.h). They may share the tokens in between, too.
 //
 // lm_head.weight is wte.weight unless tie_head is false. If the model is cut,
 // each stage that uses it holds a copy (pipeline/ties.h).

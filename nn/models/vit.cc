@@ -14,6 +14,7 @@
 #include "nn/ops/concat.h"
 #include "nn/ops/reshape.h"
 #include "nn/ops/slice.h"
+#include "nn/ops/tokens.h"
 
 namespace troupe::nn {
 namespace {
@@ -57,7 +58,7 @@ class PatchEmbed : public Module {
 };
 
 // Maps (N, T, D) to (N, 1 + T, D): prepends the class token, and adds
-// positions.
+// positions. If ranks share tokens, gives the rank's own.
 class ClassAndPositions : public Module {
  public:
   ClassAndPositions(std::int64_t patches, std::int64_t width)
@@ -73,11 +74,17 @@ class ClassAndPositions : public Module {
       if (!status.ok()) return ctx.Fail(status);
     }
     const Tensor first = ops::Add(ctx, zeros, ctx.Use(cls_token_));
-    return ops::Add(ctx, ops::Concat(ctx, {first, x}, /*axis=*/1),
-                    ctx.Use(pos_embed_));
+    const Tensor y = ops::Add(ctx, ops::Concat(ctx, {first, x}, /*axis=*/1),
+                              ctx.Use(pos_embed_));
+    return tokens_.size > 1 ? ops::TakeTokens(ctx, y, tokens_) : y;
+  }
+  absl::Status Localise(absl::Span<const AxisPlace> places) override {
+    tokens_ = TokensAlong(places, "tp");
+    return absl::OkStatus();
   }
 
  private:
+  AxisPlace tokens_;
   Parameter& cls_token_;
   Parameter& pos_embed_;
 };
@@ -127,7 +134,10 @@ class VitBlock : public Module {
       : norm1_(Add<LayerNorm>("norm1", options.width, NormOptions())),
         attn_(Add<Attention>("attn", options.width, options.heads)),
         norm2_(Add<LayerNorm>("norm2", options.width, NormOptions())),
-        mlp_(Add<VitMlp>("mlp", options.width)) {}
+        mlp_(Add<VitMlp>("mlp", options.width)) {
+    norm1_.set_parallel(true);
+    norm2_.set_parallel(true);
+  }
   Tensor Forward(Context& ctx, const Tensor& x) override {
     const auto [y, normed] =
         norm2_.AfterAdd(ctx, x, attn_(ctx, norm1_(ctx, x)));
@@ -141,13 +151,25 @@ class VitBlock : public Module {
   VitMlp& mlp_;
 };
 
-// Maps (N, T, D) to (N, D): takes the vector of the class token.
+// Maps (N, T, D) to (N, D): takes the vector of the class token, which the
+// first of the ranks that share tokens has.
 class TakeClass : public Module {
  public:
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    const Tensor first = ops::Slice(ctx, x, /*axis=*/1, 0, 1);
+    Tensor first = ops::Slice(ctx, x, /*axis=*/1, 0, 1);
+    if (tokens_.size > 1) {
+      first = ops::Slice(ctx, ops::GatherTokens(ctx, first, tokens_),
+                         /*axis=*/1, 0, 1);
+    }
     return ops::Reshape(ctx, first, {x.shape()[0], x.shape()[2]});
   }
+  absl::Status Localise(absl::Span<const AxisPlace> places) override {
+    tokens_ = TokensAlong(places, "tp");
+    return absl::OkStatus();
+  }
+
+ private:
+  AxisPlace tokens_;
 };
 
 absl::Status Check(const VitOptions& options) {
@@ -217,9 +239,12 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeVit(const VitOptions& options) {
   model->AppendNamed<ClassAndPositions>("", side * side, options.width);
   auto& blocks = model->AppendNamed<Sequential>("blocks");
   for (int i = 0; i < options.depth; ++i) blocks.Append<VitBlock>(options);
-  model->AppendNamed<LayerNorm>("norm", options.width, NormOptions());
+  auto& norm =
+      model->AppendNamed<LayerNorm>("norm", options.width, NormOptions());
+  norm.set_parallel(true);
   model->AppendNamed<TakeClass>("pool");
   model->AppendNamed<Linear>("head", options.width, options.num_classes);
+  model->set_shares_tokens();
   SetVitInitialValues(*model);
   return model;
 }

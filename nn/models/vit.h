@@ -15,7 +15,8 @@
 //     y = x + mlp.fc2(gelu(mlp.fc1(norm2(x))))
 //
 // Ranks along "tp" share the heads and the width of each block's MLP; the rest
-// is whole on each of them (nn/modules/localise.h).
+// is whole on each of them (nn/modules/localise.h). They may share the tokens
+// in between, too, the class token among them: 1 + (image_size / patch_size)^2.
 
 #ifndef NN_MODELS_VIT_H_
 #define NN_MODELS_VIT_H_

@@ -11,6 +11,7 @@
 #include "nn/ops/rank_sum.h"
 #include "nn/ops/reshape.h"
 #include "nn/ops/slice.h"
+#include "nn/ops/tokens.h"
 #include "nn/ops/where.h"
 
 namespace troupe::nn {
@@ -101,6 +102,7 @@ MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads,
 
 absl::Status MultiheadAttention::Localise(absl::Span<const AxisPlace> places) {
   TROUPE_RETURN_IF_ERROR(LocaliseHeads(places, attention_));
+  tokens_ = TokensAlong(places, in_weight_.sharding.axis);
   TROUPE_RETURN_IF_ERROR(LocaliseParameter(in_weight_, places));
   if (in_bias_ == nullptr) return absl::OkStatus();
   return LocaliseParameter(*in_bias_, places);
@@ -152,9 +154,17 @@ Tensor MultiheadAttention::Project(Context& ctx, const Tensor& x, int begin,
   const bool is_cut = in_weight_.sharding.is_split();
   const std::string axis = is_cut ? in_weight_.sharding.axis : "";
   const std::int64_t width = attention_.heads * HeadWidth(width_, heads_);
+  const bool tokens = tokens_.size > 1;
   if (begin > 0 || end < 3) {
-    return ops::LinearRows(ctx, x, w, b, begin * width, end * width, axis);
+    if (!tokens) {
+      return ops::LinearRows(ctx, x, w, b, begin * width, end * width, axis);
+    }
+    // The gather adds up dx.
+    const Tensor whole =
+        ops::GatherTokens(ctx, x, tokens_, ops::Gradient::kParts);
+    return ops::LinearRows(ctx, whole, w, b, begin * width, end * width);
   }
+  if (tokens) return ops::ColumnLinearOfTokens(ctx, x, w, b, tokens_);
   return is_cut ? ops::ColumnLinear(ctx, x, w, b, axis)
                 : ops::Linear(ctx, x, w, b);
 }
@@ -247,6 +257,7 @@ CausalSelfAttention::CausalSelfAttention(std::int64_t width, std::int64_t heads,
 }
 
 absl::Status CausalSelfAttention::Localise(absl::Span<const AxisPlace> places) {
+  tokens_ = TokensAlong(places, "tp");
   return LocaliseHeads(places, attention_);
 }
 
@@ -263,7 +274,11 @@ Tensor CausalSelfAttention::Forward(Context& ctx, const Tensor& x) {
     qkv = ops::Rotary(ctx, qkv, rotary);
   }
   const Tensor y = c_proj_(ctx, ops::PackedAttention(ctx, qkv, attention_));
-  return ops::Dropout(ctx, y, options_.dropout);
+  if (tokens_.size <= 1 || !ctx.ok()) {
+    return ops::Dropout(ctx, y, options_.dropout);
+  }
+  return ops::DropoutOfPart(ctx, y, options_.dropout,
+                            ops::PieceOfTokens(y, tokens_));
 }
 
 }  // namespace troupe::nn

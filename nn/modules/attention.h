@@ -48,8 +48,8 @@ absl::Status LocaliseHeads(absl::Span<const AxisPlace> places,
 // and returns [N, T, E]. One tensor costs one product and no copies.
 //
 // Tensor parallelism: a rank along "tp" has some of the heads, that is rows of
-// in_proj_weight and columns of out_proj (nn/modules/linear.h). Masks stay
-// whole.
+// in_proj_weight and columns of out_proj (nn/modules/linear.h). If ranks share
+// tokens, inputs and output have the rank's own. Masks stay whole.
 //
 // Default initialisation as in PyTorch: Xavier's uniform for the whole
 // in_proj_weight, U(-1/sqrt(E), 1/sqrt(E)) for out_proj.weight, zero biases.
@@ -115,6 +115,7 @@ class MultiheadAttention : public Module {
   const std::int64_t width_, heads_;
   const Options options_;
   ops::AttentionOptions attention_;  // counts this rank's heads
+  AxisPlace tokens_;  // place along "tp", if its ranks share tokens
   Parameter& in_weight_;
   Parameter* in_bias_ = nullptr;
   Linear& out_proj_;
@@ -130,7 +131,8 @@ class MultiheadAttention : public Module {
 // transposed (its Conv1D): an import must transpose them.
 //
 // Tensor parallelism: a rank along "tp" has some of the heads, that is rows of
-// c_attn and columns of c_proj (nn/modules/linear.h).
+// c_attn and columns of c_proj (nn/modules/linear.h). If ranks share tokens, x
+// and the result have the rank's own.
 //
 // Default initialisation as in GPT-2: N(0, 0.02), zero biases.
 class CausalSelfAttention : public Module {
@@ -163,6 +165,7 @@ class CausalSelfAttention : public Module {
   const std::int64_t head_width_;
   const Options options_;
   ops::AttentionOptions attention_;
+  AxisPlace tokens_;  // place along "tp", if its ranks share tokens
   Linear& c_attn_;
   Linear& c_proj_;
 };

@@ -4,10 +4,11 @@
 //   Tensor y = dropout(ctx, x);        // x itself in evaluation
 //
 // Between the two layers of a cut pair (nn/modules/linear.h), x is a rank's
-// piece of the outputs, of which set_parallel() drops what it drops of the
-// whole:
+// piece of the outputs; between such pairs, the rank's own tokens if ranks
+// share these. set_parallel() drops of a part what it drops of the whole:
 //
-//   dropout.set_parallel(true);
+//   dropout.set_parallel(Dropout::kFeatures);       // within a pair
+//   dropout.set_parallel(Dropout::kTokens);         // between pairs
 
 #ifndef NN_MODULES_DROPOUT_H_
 #define NN_MODULES_DROPOUT_H_
@@ -22,20 +23,25 @@ class Dropout : public Module {
   explicit Dropout(double p = 0.5) : p_(p) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
     if (at_.size <= 1) return ops::Dropout(ctx, x, p_);
-    return ops::DropoutOfPart(ctx, x, p_,
-                              ops::PieceOfLastAxis(x, at_.coord, at_.size));
+    return ops::DropoutOfPart(
+        ctx, x, p_,
+        parallel_ == kTokens ? ops::PieceOfTokens(x, at_)
+                             : ops::PieceOfLastAxis(x, at_.coord, at_.size));
   }
 
-  // Whether the last axis of x is cut among the ranks along "tp".
-  void set_parallel(bool parallel) { parallel_ = parallel; }
+  // Axis of x that may be cut among the ranks along "tp": none, the last one,
+  // or the tokens of x [N, T, ...].
+  enum Parallel { kWhole, kFeatures, kTokens };
+  void set_parallel(Parallel parallel) { parallel_ = parallel; }
   absl::Status Localise(absl::Span<const AxisPlace> places) override {
-    if (parallel_) at_ = PlaceAlong(places, "tp");
+    if (parallel_ == kFeatures) at_ = PlaceAlong(places, "tp");
+    if (parallel_ == kTokens) at_ = TokensAlong(places, "tp");
     return absl::OkStatus();
   }
 
  private:
   const double p_;
-  bool parallel_ = false;
+  Parallel parallel_ = kWhole;
   AxisPlace at_;
 };
 

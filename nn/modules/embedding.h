@@ -5,7 +5,8 @@
 //
 // Tensor parallelism: set_parallel(true) lets the ranks along "tp" share the
 // rows, in equal, padded pieces (nn/autograd/sharding.h). It has no effect
-// until LocaliseModel() (nn/modules/localise.h); y stays whole.
+// until LocaliseModel() (nn/modules/localise.h); y stays whole, or is a rank's
+// own tokens if ranks share these, too.
 //
 // Default initialisation as in PyTorch: N(0, 1). The row of `padding_index`
 // begins as zeros, gets no gradient, and so stays zero.
@@ -44,6 +45,10 @@ class Embedding : public Module {
     if (!weight_.sharding.is_split()) {
       return ops::Embedding(ctx, x, table, padding_index_);
     }
+    if (tokens_.size > 1) {
+      return ops::PieceEmbeddingOfTokens(ctx, x, table, weight_.global_shape[0],
+                                         tokens_, padding_index_);
+    }
     return ops::PieceEmbedding(ctx, x, table, weight_.global_shape[0],
                                weight_.sharding.axis, padding_index_);
   }
@@ -53,11 +58,13 @@ class Embedding : public Module {
     weight_.sharding = parallel ? RowsOfVocabulary() : Sharding();
   }
   absl::Status Localise(absl::Span<const AxisPlace> places) override {
+    tokens_ = TokensAlong(places, weight_.sharding.axis);
     return LocaliseParameter(weight_, places);
   }
 
  private:
   Parameter& weight_;
+  AxisPlace tokens_;
   const std::optional<std::int64_t> padding_index_;
 };
 

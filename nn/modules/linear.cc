@@ -8,6 +8,7 @@
 #include "nn/autograd/kv_cache.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/rank_sum.h"
+#include "nn/ops/tokens.h"
 
 namespace troupe::nn {
 namespace {
@@ -43,8 +44,13 @@ Tensor Linear::Forward(Context& ctx, const Tensor& input) {
   const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
   if (!weight_.sharding.is_split()) return ops::Linear(ctx, x, w, b);
   const std::string& axis = weight_.sharding.axis;
-  if (parallel_ == kRow) return ops::RowLinear(ctx, x, w, b, axis);
-  const Tensor part = ops::ColumnLinear(ctx, x, w, b, axis);
+  const bool tokens = tokens_.size > 1;
+  if (parallel_ == kRow) {
+    return tokens ? ops::RowLinearOfTokens(ctx, x, w, b, tokens_)
+                  : ops::RowLinear(ctx, x, w, b, axis);
+  }
+  const Tensor part = tokens ? ops::ColumnLinearOfTokens(ctx, x, w, b, tokens_)
+                             : ops::ColumnLinear(ctx, x, w, b, axis);
   if (parallel_ == kColumn || keeps_split_) return part;
   return ops::GatherColumns(ctx, part, weight_.global_shape[0], axis);
 }
@@ -62,7 +68,9 @@ void Linear::set_parallel(Parallel parallel,
 
 absl::Status Linear::Localise(absl::Span<const AxisPlace> places) {
   TROUPE_RETURN_IF_ERROR(LocaliseParameter(weight_, places));
+  tokens_ = TokensAlong(places, weight_.sharding.axis);
   if (bias_ == nullptr) return absl::OkStatus();
+  if (parallel_ == kRow) LocaliseForTokens(*bias_, places);
   return LocaliseParameter(*bias_, places);
 }
 

@@ -16,6 +16,10 @@
 // layer [..., in / tp]; the bias of a row layer is whole, and added behind the
 // sum.
 //
+// If ranks share tokens (nn/ops/tokens.h), x of a column layer has the rank's
+// own, and so has y of a row layer: the sums become gathers of the first and
+// reduce-scatters of the second.
+//
 // A head over a vocabulary is a column layer that any number of outputs fits:
 //
 //   lm_head.set_parallel(Linear::kVocabulary);
@@ -75,6 +79,7 @@ class Linear : public Module {
   Parameter& weight_;
   Parameter* bias_ = nullptr;
   const bool is_head_;
+  AxisPlace tokens_;  // place along the axis, if its ranks share tokens
   Parallel parallel_ = kWhole;
   bool keeps_split_ = false;
 };

@@ -52,10 +52,25 @@ absl::Status LocaliseModel(Module& model, absl::Span<const AxisPlace> places) {
         absl::StrCat("parameter ", p->name,
                      " is a piece already; call LocaliseModel() once"));
   }
+  for (const AxisPlace& place : places) {
+    if (!place.sequence || place.size <= 1 || model.shares_tokens()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model does not declare that ranks along ", place.axis,
+        " may share the tokens of its sequences; let its layers declare it and "
+        "call set_shares_tokens() (docs/parallelism.md), or leave sequence "
+        "parallelism out"));
+  }
   TROUPE_RETURN_IF_ERROR(LocaliseBelow(model, /*path=*/"", places));
   for (const Parameter* p : model.Parameters()) {
     const int modules = 1 + static_cast<int>(p->other_names.size());
-    if (!p->sharding.is_split() || p->sharding.holders >= modules) continue;
+    if (p->sharding.holders >= modules) continue;
+    if (p->sharding.partial_grad) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "parameter ", p->name, " is also ", p->other_names[0],
+          " and cannot be used for a rank's tokens by one of them alone; "
+          "declare both alike, or do not tie them"));
+    }
+    if (!p->sharding.is_split()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("parameter ", p->name, " is also ", p->other_names[0],
                      " and cannot be cut along ", p->sharding.axis,

@@ -5,6 +5,12 @@
 //   model->Parameters()[0]->shape;          // of the piece
 //   model->Parameters()[0]->global_shape;   // of the whole
 //
+// Ranks may also share the tokens of each sequence between these layers, if the
+// model declares it (Module::set_shares_tokens()):
+//
+//   const AxisPlace shared[] = {{"tp", 1, 2, /*sequence=*/true}};
+//   status = LocaliseModel(*model, shared);
+//
 // Layers that declare no cut stay whole. A rank alone along its axes (size 1)
 // changes nothing. A layer of one's own overrides Module::Localise(), or calls
 // Linear::set_parallel() for the layers in it (docs/parallelism.md).
@@ -26,8 +32,9 @@ namespace troupe::nn {
 // its children. Call it once, before the model has memory; a model after an
 // error is in parts, and should be dropped.
 //   kInvalidArgument: a width or number of heads is no multiple of the number
-//     of ranks, or modules share a parameter that not all of them cut. Names
-//     the layer.
+//     of ranks, or modules share a parameter that not all of them cut, or use
+//     for a rank's tokens. Names the layer. Or ranks share tokens, and the
+//     model declares nothing of the kind.
 //   kFailedPrecondition: the model is a part already, or has memory.
 absl::Status LocaliseModel(Module& model, absl::Span<const AxisPlace> places);
 

@@ -1,5 +1,7 @@
 #include "nn/modules/module.h"
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -19,10 +21,9 @@ void FailCount(Context& ctx, absl::string_view what, std::size_t got) {
 
 Tensor Module::Forward(Context& ctx, const Tensor& x) {
   if (!many_tensors_) {
-    return ctx.Fail(
-        absl::UnimplementedError("the module has no Forward(); define it, or "
-                                 "call set_many_tensors() and "
-                                 "define ForwardMany()"));
+    return ctx.Fail(absl::UnimplementedError(
+        "the module has no Forward(); define it, or call set_many_tensors() "
+        "and define ForwardMany()"));
   }
   TensorList ys = ForwardMany(ctx, {x});
   if (!ctx.ok()) return Tensor();
@@ -76,10 +77,9 @@ TensorList Module::CallMany(Context& ctx, absl::Span<const Tensor> xs) {
 }
 
 void Module::FailUndefined(Context& ctx) const {
-  ctx.Fail(
-      absl::InvalidArgumentError("Forward() returned an undefined tensor and "
-                                 "no error; return a tensor, or "
-                                 "call Context::Fail()"));
+  ctx.Fail(absl::InvalidArgumentError(
+      "Forward() returned an undefined tensor and no error; return a tensor, "
+      "or call Context::Fail()"));
 }
 
 void Module::FailPlainMember(Context& ctx) const {
@@ -91,11 +91,9 @@ void Module::FailPlainMember(Context& ctx) const {
 }
 
 bool Module::HasDeclarations() const {
-  if (!parameters_.empty() || !buffers_.empty()) return true;
-  for (const auto& child : children_) {
-    if (child->HasDeclarations()) return true;
-  }
-  return false;
+  const auto has = [](const auto& child) { return child->HasDeclarations(); };
+  return !parameters_.empty() || !buffers_.empty() ||
+         std::any_of(children_.begin(), children_.end(), has);
 }
 
 Parameter& Module::Declare(absl::string_view name, const Shape& shape,
@@ -171,10 +169,6 @@ Module& Module::AddChild(absl::string_view name,
   child->added_ = true;
   children_.push_back(std::move(child));
   return *children_.back();
-}
-
-absl::Status Module::CheckDeclarations() const {
-  return CheckDeclarations(name_);
 }
 
 std::string Module::FindTaken(std::set<std::string>& names) const {

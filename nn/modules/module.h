@@ -126,6 +126,11 @@ class Module {
     return absl::OkStatus();
   }
 
+  // Declares that ranks along "tp" may share tokens in this model: each layer
+  // that works on a rank's own says so (docs/parallelism.md).
+  void set_shares_tokens() { shares_tokens_ = true; }
+  bool shares_tokens() const { return shares_tokens_; }
+
   // Returns all parameters below this module in declaration order, each once,
   // and sets their full names ("features.0.weight"); the buffers likewise.
   std::vector<Parameter*> Parameters();
@@ -147,7 +152,7 @@ class Module {
 
   // Returns the first mistake in the declarations of this module and those
   // below: kInvalidArgument with the path. ShapeOnlyForward() calls it.
-  absl::Status CheckDeclarations() const;
+  absl::Status CheckDeclarations() const { return CheckDeclarations(name_); }
 
   const std::string& name() const { return name_; }
   const std::vector<std::unique_ptr<Module>>& children() const {
@@ -208,8 +213,7 @@ class Module {
   std::string name_;
   const Module* list_ = nullptr;  // null: the module is in none
   bool added_ = false;            // whether it is, or was, a child
-  bool many_tensors_ = false;
-  bool recomputes_ = false;
+  bool many_tensors_ = false, recomputes_ = false, shares_tokens_ = false;
   std::string wrong_tie_;  // error of the first wrong tie; empty: none
   std::vector<std::pair<std::string, std::shared_ptr<Parameter>>> parameters_;
   std::vector<std::pair<std::string, std::unique_ptr<Buffer>>> buffers_;

@@ -46,13 +46,24 @@ TensorList RowNorm::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
   return {std::move(both.sum), std::move(both.normed)};
 }
 
+absl::Status RowNorm::Localise(absl::Span<const AxisPlace> places) {
+  if (!parallel_) return absl::OkStatus();
+  for (Parameter* parameter : affine_) LocaliseForTokens(*parameter, places);
+  return absl::OkStatus();
+}
+
+Parameter* RowNorm::DeclareAffine(const char* name, const Shape& shape,
+                                  double initial, DType dtype) {
+  affine_.push_back(
+      &Declare(name, shape, Initializer::Constant(initial), dtype));
+  return affine_.back();
+}
+
 LayerNorm::LayerNorm(const Shape& normalized, const Options& options)
     : normalized_(normalized), eps_(options.eps) {
   if (!options.elementwise_affine) return;
-  weight_ =
-      &Declare("weight", normalized, Initializer::Constant(1), options.dtype);
-  if (!options.bias) return;
-  bias_ = &Declare("bias", normalized, Initializer::Constant(0), options.dtype);
+  weight_ = DeclareAffine("weight", normalized, 1, options.dtype);
+  if (options.bias) bias_ = DeclareAffine("bias", normalized, 0, options.dtype);
 }
 
 Tensor LayerNorm::Forward(Context& ctx, const Tensor& x) {
@@ -89,8 +100,7 @@ Tensor GroupNorm::Forward(Context& ctx, const Tensor& x) {
 RMSNorm::RMSNorm(std::int64_t features, const Options& options)
     : features_(features), eps_(options.eps) {
   if (!options.elementwise_affine) return;
-  weight_ =
-      &Declare("weight", {features}, Initializer::Constant(1), options.dtype);
+  weight_ = DeclareAffine("weight", {features}, 1, options.dtype);
 }
 
 Tensor RMSNorm::Forward(Context& ctx, const Tensor& x) {

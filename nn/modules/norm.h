@@ -7,9 +7,14 @@
 //   RMSNorm rms(512);                       // weight [512]
 //   Tensor y = norm(ctx, x);                // x's shape
 //   auto [sum, normed] = norm.AfterAdd(ctx, x, branch);  // sum is x + branch
+//   norm.set_parallel(true);                // x may be a rank's tokens
 //
 // AfterAdd() computes a residual connection and the LayerNorm or RMSNorm behind
 // it in one pass over memory, with the bits of separate ops.
+//
+// Between layers that ranks along "tp" share (nn/modules/linear.h), x of a
+// LayerNorm or RMSNorm over the last axis may be the rank's own tokens, if
+// ranks share these (nn/ops/tokens.h) and set_parallel() was called.
 //
 // Weights begin as ones, biases as zeros, as in PyTorch. Groups divide the last
 // axis: images are (N, H, W, C).
@@ -19,6 +24,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "nn/modules/module.h"
@@ -34,9 +40,21 @@ class RowNorm : public Module {
   // Takes {x} like Forward(), or {x, branch} like AfterAdd().
   TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
 
+  // Whether x may be a rank's own tokens.
+  void set_parallel(bool parallel) { parallel_ = parallel; }
+  absl::Status Localise(absl::Span<const AxisPlace> places) override;
+
+ protected:
+  // Declares a weight or a bias.
+  Parameter* DeclareAffine(const char* name, const Shape& shape, double initial,
+                           DType dtype);
+
  private:
   virtual ops::SumAndNorm ForwardAfterAdd(Context& ctx, const Tensor& x,
                                           const Tensor& branch) = 0;
+
+  bool parallel_ = false;
+  std::vector<Parameter*> affine_;
 };
 
 class LayerNorm : public RowNorm {

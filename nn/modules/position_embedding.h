@@ -3,6 +3,11 @@
 //
 //   PositionEmbedding positions(/*rows=*/1024, /*width=*/768);  // weight
 //   Tensor y = positions(ctx, x);          // x [N, T, 768], T <= 1024
+//   positions.set_parallel(true);          // x may be a rank's tokens
+//
+// Between layers that ranks along "tp" share (nn/modules/linear.h), x may be
+// the rank's own tokens, if ranks share these (nn/ops/tokens.h) and
+// set_parallel() was called.
 //
 // Default initialisation as in GPT-2: N(0, 0.02).
 
@@ -31,11 +36,28 @@ class PositionEmbedding : public Module {
                         options.dtype)) {}
 
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    return ops::AddPositions(ctx, x, ctx.Use(weight_));
+    const Tensor table = ctx.Use(weight_);
+    if (tokens_.size <= 1 || !ctx.ok() || x.shape().rank() < 2) {
+      return ops::AddPositions(ctx, x, table);
+    }
+    // A shape-only forward is made for all ranks: the last one reads furthest.
+    const int rank = ctx.shape_only() ? tokens_.size - 1 : tokens_.coord;
+    return ops::AddPositions(ctx, x, table, rank * x.dim(1));
+  }
+
+  // Whether x may be a rank's own tokens.
+  void set_parallel(bool parallel) { parallel_ = parallel; }
+  absl::Status Localise(absl::Span<const AxisPlace> places) override {
+    if (!parallel_) return absl::OkStatus();
+    tokens_ = TokensAlong(places, "tp");
+    LocaliseForTokens(weight_, places);
+    return absl::OkStatus();
   }
 
  private:
   Parameter& weight_;
+  bool parallel_ = false;
+  AxisPlace tokens_;
 };
 
 }  // namespace troupe::nn

@@ -38,6 +38,12 @@ PartOfSample PieceOfLastAxis(const Tensor& x, int piece, int pieces) {
   return {piece * row, row, pieces * row};
 }
 
+PartOfSample PieceOfTokens(const Tensor& x, const AxisPlace& place) {
+  std::int64_t elems = 1;
+  for (int axis = 1; axis < x.shape().rank(); ++axis) elems *= x.dim(axis);
+  return {place.coord * elems, elems, place.size * elems};
+}
+
 Tensor Dropout(Context& ctx, const Tensor& x, double p) {
   return DropoutOfPart(ctx, x, p, PartOfSample());
 }

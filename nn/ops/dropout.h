@@ -30,6 +30,9 @@ struct PartOfSample {
 // Returns that of piece number `piece` of `pieces` that lie side by side along
 // the last axis, of which x [N, ..., D] is one.
 PartOfSample PieceOfLastAxis(const Tensor& x, int piece, int pieces);
+// Returns that of x [N, T, ...], which has the tokens that the rank at `place`
+// has of a sequence (nn/ops/tokens.h).
+PartOfSample PieceOfTokens(const Tensor& x, const AxisPlace& place);
 
 // Drops from a part what Dropout() drops from the whole. kInvalidArgument: the
 // row does not divide the elements of a sample.

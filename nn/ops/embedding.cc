@@ -6,6 +6,7 @@
 #include "nn/autograd/kv_cache.h"
 #include "nn/ops/op_util.h"
 #include "nn/ops/rank_sum.h"
+#include "nn/ops/tokens.h"
 
 namespace troupe::nn::ops {
 namespace {
@@ -100,10 +101,12 @@ absl::Status AddPositionsInTexts(Kernels& kernels, const KvCache& cache,
 }
 
 // Returns the memory for rows of `table`, of which a whole one has `rows`;
-// fails the context if the operands do not fit.
+// fails the context if the operands do not fit. A shape-only forward counts the
+// rank's own `tokens` alone: nothing keeps the parts that are added up.
 Tensor EmbeddingOutput(Context& ctx, const Tensor& indices, const Tensor& table,
                        std::int64_t rows,
-                       std::optional<std::int64_t> padding_index) {
+                       std::optional<std::int64_t> padding_index,
+                       const AxisPlace& tokens = AxisPlace()) {
   const int rank = indices.shape().rank();
   if (!indices.defined() || indices.dtype() != DType::kI64 ||
       rank >= Shape::kMaxRank || table.shape().rank() != 2) {
@@ -119,11 +122,42 @@ Tensor EmbeddingOutput(Context& ctx, const Tensor& indices, const Tensor& table,
   std::array<std::int64_t, Shape::kMaxRank> dims = {};
   for (int axis = 0; axis < rank; ++axis) dims[axis] = indices.dim(axis);
   dims[rank] = table.dim(1);
-  Tensor y =
-      ctx.Empty("embedding", Shape(absl::MakeConstSpan(dims.data(), rank + 1)),
-                table.dtype());
+  Shape shape(absl::MakeConstSpan(dims.data(), rank + 1));
+  if (tokens.size > 1) {
+    if (rank < 2) {
+      return BadShapes(ctx,
+                       "embedding for ranks that share tokens takes indices"
+                       "[N, T, ...], got ",
+                       Str(indices));
+    }
+    const Shape own = OwnTokens(ctx, shape, tokens);
+    if (ctx.shape_only()) shape = own;
+    if (!ctx.ok()) return Tensor();
+  }
+  Tensor y = ctx.Empty("embedding", shape, table.dtype());
   ctx.Note("embedding", y, 0);
   return y;
+}
+
+// Looks up the rows that the rank has. They are added up over the ranks, unless
+// these share `tokens`.
+Tensor LookUpPiece(Context& ctx, const Tensor& indices, const Tensor& piece,
+                   std::int64_t rows, absl::string_view axis,
+                   std::optional<std::int64_t> padding_index,
+                   const AxisPlace& tokens) {
+  Collectives* const peers = PeersAlong(ctx, axis);
+  if (!ctx.ok()) return Tensor();
+  Tensor y = EmbeddingOutput(ctx, indices, piece, rows, padding_index, tokens);
+  if (!ctx.computes()) return y;
+  const std::int64_t first = peers->rank() * piece.dim(0);
+  absl::Status status =
+      ctx.kernels().PieceEmbeddingForward(indices, first, rows, piece, y);
+  if (status.ok() && tokens.size <= 1) status = AddUp(peers, y);
+  const std::array<Tensor, 2> inputs = {indices, piece};
+  return Finish(ctx, status, inputs, /*num_weights=*/1, y, [&] {
+    return std::make_unique<PieceEmbeddingNode>(indices, first,
+                                                padding_index.value_or(-1));
+  });
 }
 
 }  // namespace
@@ -131,19 +165,17 @@ Tensor EmbeddingOutput(Context& ctx, const Tensor& indices, const Tensor& table,
 Tensor PieceEmbedding(Context& ctx, const Tensor& indices, const Tensor& piece,
                       std::int64_t rows, absl::string_view axis,
                       std::optional<std::int64_t> padding_index) {
-  Collectives* const peers = PeersAlong(ctx, axis);
-  if (!ctx.ok()) return Tensor();
-  Tensor y = EmbeddingOutput(ctx, indices, piece, rows, padding_index);
-  if (!ctx.computes()) return y;
-  const std::int64_t first = peers->rank() * piece.dim(0);
-  absl::Status status =
-      ctx.kernels().PieceEmbeddingForward(indices, first, rows, piece, y);
-  if (status.ok()) status = AddUp(peers, y);
-  const std::array<Tensor, 2> inputs = {indices, piece};
-  return Finish(ctx, status, inputs, /*num_weights=*/1, y, [&] {
-    return std::make_unique<PieceEmbeddingNode>(indices, first,
-                                                padding_index.value_or(-1));
-  });
+  return LookUpPiece(ctx, indices, piece, rows, axis, padding_index,
+                     AxisPlace());
+}
+
+Tensor PieceEmbeddingOfTokens(Context& ctx, const Tensor& indices,
+                              const Tensor& piece, std::int64_t rows,
+                              const AxisPlace& place,
+                              std::optional<std::int64_t> padding_index) {
+  const Tensor part =
+      LookUpPiece(ctx, indices, piece, rows, place.axis, padding_index, place);
+  return ctx.computes() ? SumTokens(ctx, part, Tensor(), place) : part;
 }
 
 Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,

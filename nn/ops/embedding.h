@@ -13,6 +13,10 @@
 // the ranks, and perhaps padding. A rank looks up its own; the sum over the
 // ranks, of one row and zeros, has the bits of one rank's.
 //
+// PieceEmbeddingOfTokens() gives a rank its own tokens of it alone, if ranks
+// share those, too (nn/ops/tokens.h): indices [N, T, ...] -> y [N, T / ranks,
+// ..., D].
+//
 // AddPositions: x [N, T, D], table [P, D], T <= P -> y [N, T, D], with row
 // `first` + t of the table added to position t of each sample.
 //
@@ -40,6 +44,11 @@ Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,
 Tensor PieceEmbedding(Context& ctx, const Tensor& indices, const Tensor& piece,
                       std::int64_t rows, absl::string_view axis,
                       std::optional<std::int64_t> padding_index = std::nullopt);
+
+Tensor PieceEmbeddingOfTokens(
+    Context& ctx, const Tensor& indices, const Tensor& piece, std::int64_t rows,
+    const AxisPlace& place,
+    std::optional<std::int64_t> padding_index = std::nullopt);
 
 Tensor AddPositions(Context& ctx, const Tensor& x, const Tensor& table,
                     std::int64_t first = 0);

@@ -240,6 +240,50 @@ TEST(Localise, RefusesATieThatOneModuleAloneCuts) {
                 "whole, or do not tie them"));
 }
 
+std::vector<AxisPlace> TpOfTokens(int coord, int size) {
+  return {{"tp", coord, size, /*sequence=*/true}};
+}
+
+TEST(Localise, GradientsOfARanksTokensAreParts) {
+  const auto model = SmallGpt();
+  ASSERT_EQ(LocaliseModel(*model, TpOfTokens(1, 2)), absl::OkStatus());
+  std::string parts;
+  for (const Parameter* p : model->Parameters()) {
+    if (p->sharding.partial_grad) absl::StrAppend(&parts, p->name, " ");
+  }
+  EXPECT_EQ(parts,
+            "wpe.weight h.0.ln_1.weight h.0.ln_1.bias h.0.attn.c_proj.bias "
+            "h.0.ln_2.weight h.0.ln_2.bias h.0.mlp.c_proj.bias ln_f.weight "
+            "ln_f.bias ");
+  ShapeRecord record;
+  EXPECT_EQ(
+      ShapeOnlyForward(*model, {2, 5}, DType::kI64, Device(), record).status(),
+      absl::InvalidArgumentError(
+          "in module wte: sequences of 5 tokens cannot be shared by 2 "
+          "ranks along tp; take sequences of a multiple of 2, or leave "
+          "sequence parallelism out"));
+}
+
+TEST(Localise, RefusesToShareTokensOfAModelThatDeclaresNothing) {
+  Sequential model;
+  LayerNorm& a = model.AppendNamed<LayerNorm>("a", 4);
+  LayerNorm& b = model.AppendNamed<LayerNorm>("b", 4);
+  b.TieParameter("weight", a, "weight");
+  a.set_parallel(true);
+  EXPECT_EQ(LocaliseModel(model, TpOfTokens(0, 2)),
+            absl::InvalidArgumentError(
+                "the model does not declare that ranks along tp may share the "
+                "tokens of its sequences; let its layers declare it and call "
+                "set_shares_tokens() (docs/parallelism.md), or leave sequence "
+                "parallelism out"));
+  model.set_shares_tokens();
+  EXPECT_EQ(LocaliseModel(model, TpOfTokens(0, 2)),
+            absl::InvalidArgumentError(
+                "parameter a.weight is also b.weight and cannot be used for a "
+                "rank's tokens by one of them alone; declare both alike, or do "
+                "not tie them"));
+}
+
 TEST(Localise, APartWithoutPeersFails) {
   const auto kernels = CreateReferenceKernels();
   Sequential model;

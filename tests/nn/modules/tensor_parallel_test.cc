@@ -1,11 +1,8 @@
 // Layers that are cut along "tp", on threads: the pieces together have the
 // output, gradients and drops of the whole.
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,129 +13,16 @@
 #include "nn/modules/attention.h"
 #include "nn/modules/dropout.h"
 #include "nn/modules/linear.h"
-#include "nn/modules/localise.h"
-#include "nn/modules/parameter_dtype.h"
+#include "nn/modules/norm.h"
+#include "nn/modules/sequential.h"
+#include "nn/modules/tokens.h"
 #include "nn/ops/activation.h"
+#include "nn/ops/add.h"
+#include "tests/nn/modules/cut_model.h"
 #include "tests/nn/modules/kernel_sets.h"
-#include "tests/nn/modules/meeting.h"
-#include "tests/nn/modules/one_pass.h"
 
 namespace troupe::nn {
 namespace {
-
-using MakeModule = std::function<std::unique_ptr<Module>()>;
-
-// A module, and the shapes of its input and output. Tokens are numbers below
-// `tokens`; 0: the input is floating.
-struct CutModel {
-  MakeModule make;
-  Shape x, y;
-  std::int64_t tokens = 0;
-};
-
-// Results of one rank, or of all pieces together.
-struct RankResult {
-  PassValues values;
-  std::vector<double> evaluated;
-  // The elements of each parameter that the rank has, by name.
-  std::map<std::string, std::vector<ShardRange>> ranges;
-  std::map<std::string, std::int64_t> elems;  // sizes of whole parameters
-};
-
-Tensor InputOf(const CutModel& c, OnePass& pass, Kernels& kernels) {
-  if (c.tokens == 0) return pass.Draws("x", c.x);
-  std::vector<double> numbers;
-  for (std::int64_t i = 0; i < c.x.numel(); ++i) {
-    numbers.push_back(static_cast<double>((7 * i + i / 3) % c.tokens));
-  }
-  return MakeTensor(c.x, DType::kI64, numbers, kernels.allocator());
-}
-
-// Changes a rank's parameters or input before its passes.
-using Change = std::function<void(OnePass&, const Tensor& x, int coord)>;
-
-RankResult RunRank(const CutModel& c, const KernelSet& set, int coord,
-                   Meeting& meeting, const Change& change) {
-  const auto kernels = set.create();
-  std::unique_ptr<Module> model = c.make();
-  SetParameterDType(*model, set.dtype);
-  EXPECT_EQ(LocaliseModel(*model, {{"tp", coord, meeting.size()}}),
-            absl::OkStatus());
-  OnePass pass(*kernels, std::move(model), set.dtype, /*scale=*/0.3);
-  RankOfMeeting rank(&meeting, coord);
-  const AxisCollectives axes[] = {{"tp", &rank}};
-  if (meeting.size() > 1) pass.set_collectives(axes);
-  pass.set_random({/*seed=*/5, /*step=*/6, /*sample=*/7});
-  const Tensor x = InputOf(c, pass, *kernels);
-  if (change) change(pass, x, coord);
-  RankResult result;
-  result.values = pass.Run({x}, pass.Draws("dy", c.y));
-  result.evaluated = pass.Evaluate(x);
-  for (const Parameter* p : pass.module().Parameters()) {
-    result.ranges[p->name] = RangesOf(*p);
-    result.elems[p->name] = p->global_shape.numel();
-  }
-  return result;
-}
-
-// Joins the pieces of gradients, and expects that ranks agree on the rest.
-RankResult Joined(const std::vector<RankResult>& ranks) {
-  RankResult joined = ranks[0];
-  for (const RankResult& rank : ranks) {
-    EXPECT_EQ(rank.values.y, joined.values.y);
-    EXPECT_EQ(rank.values.dx, joined.values.dx);
-    EXPECT_EQ(rank.evaluated, joined.evaluated);
-  }
-  for (auto& [name, whole] : joined.values.gradients) {
-    const auto elems = static_cast<std::size_t>(joined.elems.at(name));
-    const bool is_cut = whole.size() < elems;
-    if (is_cut) whole.assign(elems, 0.0);
-    for (const RankResult& rank : ranks) {
-      const std::vector<double>& piece = rank.values.gradients.at(name);
-      if (!is_cut) {
-        EXPECT_EQ(piece, whole) << name;
-      }
-      for (const ShardRange& range : rank.ranges.at(name)) {
-        std::copy_n(piece.begin() + range.local, range.count,
-                    whole.begin() + range.global);
-      }
-    }
-  }
-  return joined;
-}
-
-RankResult RunRanks(const CutModel& c, const KernelSet& set, Meeting& meeting,
-                    const Change& change = {}) {
-  std::vector<RankResult> results(meeting.size());
-  std::vector<std::thread> ranks;
-  for (int coord = 0; coord < meeting.size(); ++coord) {
-    ranks.emplace_back([&, coord] {
-      results[coord] = RunRank(c, set, coord, meeting, change);
-    });
-  }
-  for (std::thread& rank : ranks) rank.join();
-  return Joined(results);
-}
-
-RankResult RunWhole(const CutModel& c, const KernelSet& set) {
-  Meeting alone(1);
-  RankResult whole = RunRanks(c, set, alone);
-  EXPECT_EQ(alone.rounds(), 0);
-  return whole;
-}
-
-void ExpectNear(const RankResult& got, const RankResult& want,
-                double tolerance) {
-  EXPECT_TRUE(Near(got.values.y, want.values.y, tolerance));
-  EXPECT_TRUE(Near(got.evaluated, want.evaluated, tolerance));
-  ASSERT_EQ(got.values.dx.size(), want.values.dx.size());
-  for (std::size_t i = 0; i < want.values.dx.size(); ++i) {
-    EXPECT_TRUE(Near(got.values.dx[i], want.values.dx[i], tolerance));
-  }
-  for (const auto& [name, values] : want.values.gradients) {
-    EXPECT_TRUE(Near(got.values.gradients.at(name), values, tolerance)) << name;
-  }
-}
 
 // fc2(dropout(gelu(fc1(x)))), whose hidden vector is cut.
 class Mlp : public Module {
@@ -148,7 +32,7 @@ class Mlp : public Module {
         dropout_(Add<Dropout>("dropout", dropout)),
         fc2_(Add<Linear>("fc2", hidden, width)) {
     fc1_.set_parallel(Linear::kColumn);
-    dropout_.set_parallel(true);
+    dropout_.set_parallel(Dropout::kFeatures);
     fc2_.set_parallel(Linear::kRow);
   }
   Tensor Forward(Context& ctx, const Tensor& x) override {
@@ -276,13 +160,13 @@ TEST(TensorParallel, MultiheadAttentionEqualsTheWhole) {
   }
 }
 
-CutModel GptCase(bool recomputes) {
-  return {[recomputes] {
+CutModel GptCase(bool recomputes, std::int64_t tokens = 6) {
+  return {[recomputes, tokens] {
             Gpt2Options options;
             options.layers = 2;
             options.heads = 4;
             options.width = 16;
-            options.context = 6;
+            options.context = tokens;
             options.vocab_size = 11;
             options.dropout = 0.1;
             options.attention_dropout = 0.2;
@@ -296,23 +180,23 @@ CutModel GptCase(bool recomputes) {
             }
             return model;
           },
-          {3, 6},
-          {3, 6, 11},
+          {3, tokens},
+          {3, tokens, 11},
           /*tokens=*/11};
 }
 
-CutModel VitCase() {
-  return {[] {
+CutModel VitCase(std::int64_t image_size = 8) {
+  return {[image_size] {
             VitOptions options;
             options.depth = 2;
             options.heads = 4;
             options.width = 16;
-            options.image_size = 8;
+            options.image_size = image_size;
             options.patch_size = 4;
             options.num_classes = 5;
             return *MakeVit(options);
           },
-          {3, 8, 8, 3},
+          {3, image_size, image_size, 3},
           {3, 5}};
 }
 
@@ -347,6 +231,87 @@ TEST(TensorParallel, RecomputationAddsUpAgainToTheSameBits) {
   EXPECT_EQ(got.values.y, want.values.y);
   EXPECT_EQ(got.values.gradients, want.values.gradients);
   EXPECT_EQ(again.rounds(), kept.rounds() + 2 * 2 + 1);
+}
+
+CutModel SharingTokens(CutModel c) {
+  c.shares_tokens = true;
+  return c;
+}
+
+// Each row layer, and the table, have a reduce-scatter in forward and a gather
+// in backward; each column layer a gather in forward and backward, and a
+// reduce-scatter; and the logits of the GPT are gathered. ViT's class token is
+// gathered in forward; its images of 12 x 12 have 1 + 9 tokens.
+TEST(TensorParallel, RanksThatShareTokensEqualOneRank) {
+  struct Case {
+    CutModel model;
+    int tp, rounds;
+  };
+  for (const Case& c :
+       {Case{GptCase(false), 2, 2 * (3 + 2 * 4) + 3 + 2 * 6},
+        Case{GptCase(true), 2, 2 * (3 + 2 * 4) + 3 + 2 * 6 + 2 + 2 * 4},
+        Case{GptCase(false, /*tokens=*/4), 4, 2 * (3 + 2 * 4) + 3 + 2 * 6},
+        Case{VitCase(/*image_size=*/12), 2, 2 * (1 + 2 * 4) + 1 + 2 * 6}}) {
+    for (const KernelSet& set : {kReferenceF64, kCpuF32}) {
+      SCOPED_TRACE(absl::StrCat("tp = ", c.tp, ", ", c.model.tokens));
+      Meeting meeting(c.tp);
+      const RankResult got = RunRanks(SharingTokens(c.model), set, meeting);
+      ExpectNear(got, RunWhole(c.model, set), kModelTolerance * set.tolerance);
+      EXPECT_EQ(meeting.rounds(), c.rounds);
+    }
+  }
+}
+
+// y = x + between(norm(x)), between the ends of a part that shares tokens.
+CutModel BetweenEnds(const MakeModule& make) {
+  class Block : public Module {
+   public:
+    explicit Block(std::unique_ptr<Module> between)
+        : norm_(Add<RMSNorm>("norm", 32)),
+          between_(AddChild("between", std::move(between))),
+          dropout_(Add<Dropout>("dropout", 0.4)) {
+      norm_.set_parallel(true);
+      dropout_.set_parallel(Dropout::kTokens);
+    }
+    Tensor Forward(Context& ctx, const Tensor& x) override {
+      return ops::Add(ctx, x, dropout_(ctx, between_(ctx, norm_(ctx, x))));
+    }
+
+   private:
+    RMSNorm& norm_;
+    Module& between_;
+    Dropout& dropout_;
+  };
+  return {[make] {
+            auto model = std::make_unique<Sequential>();
+            model->Append<Linear>(32, 32);
+            model->Append<TakeTokens>();
+            model->Append<Block>(make());
+            model->Append<GatherTokens>();
+            model->Append<Linear>(32, 32);
+            model->set_shares_tokens();
+            return model;
+          },
+          {2, 4, 32},
+          {2, 4, 32}};
+}
+
+TEST(TensorParallel, ModelsOfOnesOwnShareTokensBetweenTheirEnds) {
+  const MakeModule makes[] = {
+      [] { return std::make_unique<Mlp>(32, 64, /*dropout=*/0.3); },
+      [] { return std::make_unique<MultiheadAttention>(32, 8); },
+      [] {
+        return std::make_unique<Attend>(Shape{4, 4});
+      }};
+  for (const MakeModule& make : makes) {
+    const CutModel c = BetweenEnds(make);
+    for (const int tp : {2, 4}) {
+      SCOPED_TRACE(absl::StrCat("tp = ", tp, ", model ", &make - makes));
+      Meeting meeting(tp);
+      ExpectNear(RunRanks(SharingTokens(c), kReferenceF64, meeting),
+                 RunWhole(c, kReferenceF64), kReferenceF64.tolerance);
+    }
+  }
 }
 
 // Derivatives of sum(dy * y), on two ranks.

@@ -29,8 +29,8 @@ class DropoutTest : public testing::Test {
                           const AxisPlace& place = {"tp"},
                           std::int64_t columns = 50) {
     Sequential model;
-    model.Append<Dropout>(0.25).set_parallel(true);
-    model.Append<Dropout>(0.5).set_parallel(true);
+    model.Append<Dropout>(0.25).set_parallel(Dropout::kFeatures);
+    model.Append<Dropout>(0.5).set_parallel(Dropout::kFeatures);
     EXPECT_TRUE(LocaliseModel(model, {place}).ok());
     Context ctx(*kernels_);
     ctx.set_random(at);

@@ -81,6 +81,7 @@ extern float *piece, *whole;
 // Stands for the method of Module.
 Parameter& Declare(const std::string& name, const Shape& shape,
                    const Initializer& initializer);
+extern Parameter& norm_weight;
 }  // namespace sharding_h
 
 namespace segment_h {

@@ -14,6 +14,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/localise.h"
 #include "nn/modules/module.h"
+#include "nn/modules/norm.h"
 #include "nn/modules/pool2d.h"
 #include "nn/modules/recompute.h"
 #include "nn/modules/sequential.h"
@@ -28,6 +29,10 @@ extern Context& ctx;
 extern const Tensor x;
 
 namespace freeze_h {
+extern std::unique_ptr<Sequential> model;
+}
+
+namespace tokens_h {
 extern std::unique_ptr<Sequential> model;
 }
 

@@ -56,6 +56,10 @@ namespace rank_sum_h {
 extern const Tensor part;
 }
 
+namespace tokens_h {
+extern const Tensor part, bias;
+}
+
 namespace concat_h {
 extern const Tensor skipped;
 }
