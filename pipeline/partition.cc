@@ -171,9 +171,10 @@ absl::StatusOr<std::vector<std::string>> ResolveCuts(
   return begins;
 }
 
-std::vector<nn::AxisPlace> PlacesOf(const Mesh& mesh, int rank) {
+std::vector<nn::AxisPlace> PlacesOf(const Mesh& mesh, int rank,
+                                    bool sequence_parallel) {
   if (mesh.tp() == 1) return {};
-  return {{"tp", mesh.CoordOf(rank, kTpAxis), mesh.tp()}};
+  return {{"tp", mesh.CoordOf(rank, kTpAxis), mesh.tp(), sequence_parallel}};
 }
 
 absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(

@@ -54,8 +54,10 @@ struct Cut {
 absl::StatusOr<std::vector<std::string>> ResolveCuts(
     const nn::ModelFactory& factory, absl::Span<const Cut> cuts);
 
-// Returns the place of a rank along tp; none if tp is 1.
-std::vector<nn::AxisPlace> PlacesOf(const Mesh& mesh, int rank);
+// Returns the place of a rank along tp; none if tp is 1. `sequence_parallel`:
+// that of the plan.
+std::vector<nn::AxisPlace> PlacesOf(const Mesh& mesh, int rank,
+                                    bool sequence_parallel);
 
 // Makes the model and keeps stage `stage` of `begins.size() + 1`. `begins`: the
 // result of ResolveCuts() for this model. `places`: of the rank, whose pieces

@@ -290,6 +290,10 @@ void AddParameter(const nn::Parameter& parameter, StagePlan& plan) {
   plan.parameters.push_back(parameter.name);
   plan.parameter_elems.push_back(parameter.shape.numel());
   plan.parameter_dtypes.push_back(parameter.dtype);
+  if (parameter.sharding.partial_grad) {
+    plan.partial_grads.resize(plan.parameters.size());
+    plan.partial_grads.back() = true;
+  }
   if (!parameter.sharding.is_split()) return;
   plan.split_elems.resize(plan.parameters.size());
   plan.split_elems.back() = parameter.global_shape.numel();
@@ -302,7 +306,8 @@ absl::Status PlanStage(const nn::ModelFactory& factory, const Plan& whole,
                        std::vector<bool>& trained) {
   TROUPE_ASSIGN_OR_RETURN(
       const std::unique_ptr<nn::Module> module,
-      BuildStage(factory, whole.cuts, stage, PlacesOf(whole.mesh, /*rank=*/0)));
+      BuildStage(factory, whole.cuts, stage,
+                 PlacesOf(whole.mesh, /*rank=*/0, whole.sequence_parallel)));
   PlanInputs(between, plan);
   nn::ShapeRecord record;
   TROUPE_ASSIGN_OR_RETURN(
@@ -332,17 +337,11 @@ absl::Status PlanStage(const nn::ModelFactory& factory, const Plan& whole,
   if (!plan.split_elems.empty()) {
     plan.split_elems.resize(plan.parameters.size());
   }
+  if (!plan.partial_grads.empty()) {
+    plan.partial_grads.resize(plan.parameters.size());
+  }
   if (whole.gathers_values()) FillParts(*module, record, parameters.all, plan);
   return absl::OkStatus();
-}
-
-// Checks that the ranks along tp can have equal pieces of the model.
-absl::Status CheckPieces(const Mesh& mesh, const nn::ModelFactory& factory) {
-  if (mesh.tp() == 1) return absl::OkStatus();
-  const absl::Status status = BuildStage(factory, /*begins=*/{}, /*stage=*/0,
-                                         PlacesOf(mesh, /*rank=*/0))
-                                  .status();
-  return base::WithFields(status, {AxisFieldName("tp")});
 }
 
 // Checks that the model returns one tensor, and that no stashed one is left.
@@ -392,7 +391,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
     return base::WithFields<&PlanOptions::cuts>(cuts.status());
   }
   plan.cuts = *std::move(cuts);
-  TROUPE_RETURN_IF_ERROR(CheckPieces(options.mesh, factory));
+  TROUPE_RETURN_IF_ERROR(CheckPieces(options, factory));
   std::vector<std::int64_t> dims = {plan.micro_batch_size};
   dims.insert(dims.end(), input.dims().begin(), input.dims().end());
   Between between;

@@ -113,6 +113,10 @@ struct ParameterLists {
   // equal pieces of `parameter_elems`; 0: each rank has all of it. Empty: no
   // parameter is split.
   std::vector<std::int64_t> split_elems;
+  // Whether ranks along tp have parts of each parameter's gradient, those of
+  // their tokens, which are added up before replicas' gradients are. Empty: no
+  // gradient is in parts.
+  std::vector<bool> partial_grads;
   // The parts of the stage, in the order in which its forward runs them, that
   // use each parameter first and last. Empty: there is one part, or the plan
   // gathers no values (PlanChoices::gathers_values()).
@@ -121,6 +125,10 @@ struct ParameterLists {
   // Returns whether ranks along tp have pieces of parameter `i`.
   bool IsSplit(int i) const {
     return i < static_cast<int>(split_elems.size()) && split_elems[i] > 0;
+  }
+  // Returns whether they have parts of its gradient.
+  bool IsPartial(int i) const {
+    return i < static_cast<int>(partial_grads.size()) && partial_grads[i];
   }
   int FirstPart(int i) const {
     return first_parts.empty() ? 0 : first_parts[i];
@@ -159,6 +167,11 @@ struct StagePlan : ParameterLists {
   // Returns whether a bucket has pieces of parameters. It then has no other
   // ones.
   bool IsSplitBucket(int bucket) const { return IsSplit(buckets[bucket][0]); }
+  // Returns whether ranks along tp have parts of the bucket's gradients. It
+  // then has no whole ones.
+  bool IsPartialBucket(int bucket) const {
+    return IsPartial(buckets[bucket][0]);
+  }
 
   std::vector<nn::TensorSpec> inputs() const;
   // Number of tensors that the stage before sends for a micro-batch, and their
@@ -258,6 +271,11 @@ struct Plan : PlanChoices {
   // Several lines: mesh, batches, kernels, stages, buckets, tables.
   std::string ToString() const;
 };
+
+// Checks that the ranks along tp can have equal pieces of the model, and, if
+// the options say so, share tokens: kInvalidArgument with the fields to blame.
+absl::Status CheckPieces(const PlanOptions& options,
+                         const nn::ModelFactory& factory);
 
 // Makes a plan. `input`: shape of one sample, without the batch. `dtype`: that
 // of the input; the model decides the dtypes of its parameters.

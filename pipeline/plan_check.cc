@@ -1,4 +1,4 @@
-// Plan::Check: checks that the parts of a plan fit together.
+// Checks that the parts of a plan, and model and mesh, fit together.
 
 #include <cmath>
 #include <map>
@@ -8,8 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/kernels/choice_cache.h"
+#include "pipeline/partition.h"
 #include "pipeline/plan.h"
+#include "pipeline/stage_buckets.h"
 #include "pipeline/table/action_rules.h"
 #include "pipeline/table/table_index.h"
 #include "pipeline/ties.h"
@@ -42,36 +45,6 @@ absl::Status CheckBatches(const Plan& plan) {
         "global_batch_size",
         "is not dp x micro_batches x micro_batch_size, of which the last "
         "micro-batch may be smaller");
-  }
-  return absl::OkStatus();
-}
-
-// Checks that pieces of parameters are in other buckets than whole ones.
-absl::Status CheckSplits(const std::string& field, const StagePlan& stage,
-                         int tp) {
-  const std::size_t count = stage.split_elems.size();
-  if (count > 0 && (tp == 1 || count != stage.parameters.size())) {
-    return Bad(absl::StrCat(field, ".parameters"),
-               "have split_elems, but tp is 1, or not all; make the plan anew");
-  }
-  for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
-    for (const int i : stage.buckets[k]) {
-      if (stage.IsSplit(i) == stage.IsSplitBucket(static_cast<int>(k))) {
-        continue;
-      }
-      return Bad(
-          absl::StrCat(field, ".buckets[", k, "]"),
-          "has pieces of parameters, and whole ones; make the plan anew");
-    }
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int64_t elems = stage.split_elems[i];
-    const std::int64_t own = stage.parameter_elems[i];
-    // Pieces are equal, and the last one may be padded.
-    if (elems == 0 || (own <= elems && elems - own <= (tp - 1) * own)) continue;
-    return Bad(
-        absl::StrCat(field, ".parameters[", i, "]"),
-        "has other elements than pieces for all of tp; make the plan anew");
   }
   return absl::OkStatus();
 }
@@ -401,6 +374,33 @@ absl::Status CheckAlgorithms(const nn::ChoicesByDevice& algorithms) {
 }
 
 }  // namespace
+
+absl::Status CheckPieces(const PlanOptions& options,
+                         const nn::ModelFactory& factory) {
+  const std::string tp = AxisFieldName("tp");
+  const std::string sequence =
+      base::FieldName<&PlanOptions::sequence_parallel>();
+  if (options.mesh.tp() == 1) {
+    if (!options.sequence_parallel) return absl::OkStatus();
+    return base::WithFields(
+        absl::InvalidArgumentError(absl::StrCat(
+            sequence, " lets the ranks along tp share tokens, and ", tp,
+            " is 1; set it to 2 or more, or leave ", sequence, " out")),
+        {sequence, tp});
+  }
+  const auto status_of = [&](bool sequence_parallel) {
+    return BuildStage(factory, /*begins=*/{}, /*stage=*/0,
+                      PlacesOf(options.mesh, /*rank=*/0, sequence_parallel))
+        .status();
+  };
+  TROUPE_RETURN_IF_ERROR(
+      base::WithFields(status_of(/*sequence_parallel=*/false), {tp}));
+  if (!options.sequence_parallel) return absl::OkStatus();
+  const absl::Status status = status_of(/*sequence_parallel=*/true);
+  return base::WithFields(
+      base::WithMessage(status, absl::StrCat(sequence, ": ", status.message())),
+      {sequence, tp});
+}
 
 absl::Status Plan::Check() const {
   TROUPE_RETURN_IF_ERROR(CheckBatches(*this));

@@ -114,6 +114,9 @@ struct PlanChoices : ReductionChoices, NumericChoices, LayoutChoices {
   bool gathers_values() const { return zero_stage == 3 && mesh.dp() > 1; }
 
   Mesh mesh;
+  // Whether ranks along tp also share the tokens of each sequence, between the
+  // layers that they share (nn/ops/tokens.h). The model must declare it.
+  bool sequence_parallel = false;
   // Whether a rank may run an action whose message has arrived before the one
   // that its table lists first. The same bits.
   Dispatch dispatch = Dispatch::kArrival;

@@ -81,6 +81,7 @@ struct ParameterEntry {
   std::int64_t elems = 0;
   nn::DType dtype = nn::DType::kF32;
   std::int64_t split_elems = 0;       // StagePlan::split_elems
+  bool partial_grad = false;          // StagePlan::partial_grads
   int first_part = 0, last_part = 0;  // StagePlan::first_parts, last_parts
 };
 
@@ -115,6 +116,7 @@ void VisitFields(Visitor&& visit, T& parameter) {
   visit(Named("elems"), parameter.elems);
   visit(Named("dtype"), parameter.dtype);
   visit(Flag("split_elems"), parameter.split_elems);
+  visit(Flag("partial_grad"), parameter.partial_grad);
   visit(Flag("first_part").From(0).To(kActionIndexMax), parameter.first_part);
   visit(Flag("last_part").From(0).To(kActionIndexMax), parameter.last_part);
 }
@@ -198,6 +200,7 @@ void VisitFields(Visitor&& visit, T& plan) {
   visit(Flag("mesh_is_chosen"), plan.mesh_is_chosen);
   visit(Flag("schedule_name"), plan.schedule_name);
   visit(Flag("recomputes"), plan.recomputes);
+  visit(Flag("sequence_parallel"), plan.sequence_parallel);
   visit(Flag("zero_accumulates_whole"), plan.zero_accumulates_whole);
   visit(Flag("zero_ahead_bytes").From(0), plan.zero_ahead_bytes);
   visit(Flag("zero_keep"), plan.zero_keep);

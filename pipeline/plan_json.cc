@@ -69,6 +69,7 @@ class Writer {
           stage.parameters[i], stage.parameter_elems[i],
           stage.parameter_dtypes[i],
           stage.IsSplit(static_cast<int>(i)) ? stage.split_elems[i] : 0,
+          stage.IsPartial(static_cast<int>(i)),
           stage.FirstPart(static_cast<int>(i)),
           stage.LastPart(static_cast<int>(i))}));
     }

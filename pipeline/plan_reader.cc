@@ -208,6 +208,10 @@ class Reader {
         value.stage.split_elems.resize(entries.size());
         value.stage.split_elems[i] = entry.split_elems;
       }
+      if (entry.partial_grad) {
+        value.stage.partial_grads.resize(entries.size());
+        value.stage.partial_grads[i] = true;
+      }
       if (entry.last_part == 0) continue;
       value.stage.first_parts.resize(entries.size());
       value.stage.last_parts.resize(entries.size());

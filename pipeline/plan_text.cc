@@ -72,6 +72,7 @@ std::string StageText(const Plan& plan, const std::vector<Tie>& ties,
         &text, "  bucket ", k,
         TieText(ties, static_cast<int>(number), static_cast<int>(k)),
         stage.IsSplitBucket(static_cast<int>(k)) ? " (split along tp)" : "",
+        stage.IsPartialBucket(static_cast<int>(k)) ? " (summed along tp)" : "",
         ": ", Describe(stage, stage.buckets[k]), "\n");
   }
   if (!stage.frozen.empty()) {
@@ -197,6 +198,7 @@ std::string Plan::ToString() const {
       absl::StrAppend(&text, ", loss scale ", loss_scale);
     }
     if (cross_step) absl::StrAppend(&text, ", across steps");
+    if (sequence_parallel) absl::StrAppend(&text, ", tokens shared along tp");
     if (zero_stage > 0) absl::StrAppend(&text, ", ZeRO stage ", zero_stage);
     if (gathers_values()) {
       absl::StrAppend(&text, ", up to ", zero_ahead_bytes,

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/check.h"
 #include "nn/modules/sequential.h"
 #include "pipeline/bucket_limits.h"
 #include "pipeline/table/action_rules.h"
@@ -21,12 +22,12 @@
 namespace troupe::pipeline {
 namespace {
 
-// Parameters with gradients, by dtype, and whether they are split: a bucket has
-// one kind.
+// Parameters with gradients, by dtype, and whether they are split, or their
+// gradients in parts: a bucket has one kind.
 struct Trained {
   struct OfOneType {
     nn::DType dtype;
-    bool split;
+    bool split, partial;
     std::vector<int> numbers;
     std::vector<std::int64_t> bytes;
   };
@@ -35,11 +36,12 @@ struct Trained {
   void Add(const StagePlan& stage, int number, std::int64_t grad_bytes) {
     const nn::DType dtype = stage.parameter_dtypes[number];
     const bool split = stage.IsSplit(number);
+    const bool partial = stage.IsPartial(number);
     auto type = std::find_if(types.begin(), types.end(), [&](const auto& t) {
-      return t.dtype == dtype && t.split == split;
+      return t.dtype == dtype && t.split == split && t.partial == partial;
     });
     if (type == types.end()) {
-      types.push_back({dtype, split, {}, {}});
+      types.push_back({dtype, split, partial, {}, {}});
       type = types.end() - 1;
     }
     type->numbers.push_back(number);
@@ -224,7 +226,56 @@ ChunkReads ReadsOf(const StagePlan& stage, int owners, bool keep) {
   return chunk;
 }
 
+absl::Status BadPieces(absl::string_view field, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("plan: ", field, " ", what, "; make the plan anew"));
+}
+
+// Checks that the parameters of each bucket are all of the kind for which
+// `is_of_kind(parameter)` holds, or none.
+template <typename IsOfKind>
+absl::Status CheckAlike(const std::string& field, const StagePlan& stage,
+                        absl::string_view what, IsOfKind is_of_kind) {
+  for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
+    for (const int i : stage.buckets[k]) {
+      if (is_of_kind(i) == is_of_kind(stage.buckets[k][0])) continue;
+      return BadPieces(absl::StrCat(field, ".buckets[", k, "]"), what);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::Status CheckSplits(const std::string& field, const StagePlan& stage,
+                         int tp) {
+  const std::size_t split = stage.split_elems.size();
+  const std::size_t partial = stage.partial_grads.size();
+  const auto fits = [&](std::size_t listed) {
+    return listed == 0 || (tp > 1 && listed == stage.parameters.size());
+  };
+  if (!fits(split) || !fits(partial)) {
+    return BadPieces(
+        absl::StrCat(field, ".parameters"),
+        absl::StrCat("have ", fits(partial) ? "split_elems" : "partial_grad",
+                     ", but tp is 1, or not all"));
+  }
+  TROUPE_RETURN_IF_ERROR(CheckAlike(field, stage,
+                                    "has pieces of parameters, and whole ones",
+                                    [&](int i) { return stage.IsSplit(i); }));
+  TROUPE_RETURN_IF_ERROR(CheckAlike(field, stage,
+                                    "has gradients in parts, and whole ones",
+                                    [&](int i) { return stage.IsPartial(i); }));
+  for (std::size_t i = 0; i < split; ++i) {
+    const std::int64_t elems = stage.split_elems[i];
+    const std::int64_t own = stage.parameter_elems[i];
+    // Pieces are equal, and the last one may be padded.
+    if (elems == 0 || (own <= elems && elems - own <= (tp - 1) * own)) continue;
+    return BadPieces(absl::StrCat(field, ".parameters[", i, "]"),
+                     "has other elements than pieces for all of tp");
+  }
+  return absl::OkStatus();
+}
 
 void FillBuckets(const StageBucketOptions& options,
                  std::vector<std::vector<bool>> trained,

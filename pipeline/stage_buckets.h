@@ -6,7 +6,8 @@
 //
 // A bucket has one dtype, and pieces of parameters that are split along tp, or
 // whole ones: ranks along tp have different gradients of pieces, and the same
-// ones of the others. Buckets are ordered by when their last gradient is
+// ones of the others; or parts of these, which are added up, in buckets of
+// their own. Buckets are ordered by when their last gradient is
 // complete; then come those of delayed parameters, one for each dtype, and last
 // those of the stage's ties (pipeline/ties.h).
 //
@@ -30,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/parameter.h"
@@ -58,6 +60,12 @@ struct StageBucketOptions {
 void FillBuckets(const StageBucketOptions& options,
                  std::vector<std::vector<bool>> trained,
                  std::vector<StagePlan>& stages);
+
+// Checks that each bucket of a stage has pieces of parameters, or whole ones;
+// that it has parts of gradients, or whole ones; and that pieces are equal.
+// `field`: the stage in errors.
+absl::Status CheckSplits(const std::string& field, const StagePlan& stage,
+                         int tp);
 
 // Sets StagePlan::first_parts and last_parts. `parameters`: those of the plan.
 void FillParts(const nn::Module& module, const nn::ShapeRecord& record,

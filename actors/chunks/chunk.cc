@@ -86,9 +86,10 @@ absl::Status Chunk::Init(Listener* listener) {
   parameters.update_queue = setup_.update_queue;
   TROUPE_ASSIGN_OR_RETURN(parameters_,
                           ChunkParameters::Create(parameters, *module_));
-  ledger_.emplace(GradientLedger::Setup{setup_.chunk, parameters_.get(),
-                                        setup_.trace, setup_.gated},
-                  listener);
+  ledger_.emplace(
+      GradientLedger::Setup{setup_.chunk, parameters_.get(), setup_.trace,
+                            setup_.gated, /*uses=*/nullptr, setup_.axes},
+      listener);
   micro_batches_ = std::vector<MicroBatch>(setup_.plan->micro_batches);
   return absl::OkStatus();
 }

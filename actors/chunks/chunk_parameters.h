@@ -163,9 +163,14 @@ class ChunkParameters {
   }
   // Returns whether other stages have the bucket too (pipeline/ties.h).
   bool IsTied(int bucket) const { return tied_[bucket]; }
-  // Returns the gradients of a tied bucket, without padding: all stages have
-  // the same number of elements.
-  nn::Tensor TiedGrads(int bucket) const {
+  // Returns whether ranks along tp have parts of the bucket's gradients
+  // (pipeline::StagePlan::partial_grads).
+  bool HasParts(int bucket) const {
+    return setup_.plan->stages[setup_.stage].IsPartialBucket(bucket);
+  }
+  // Returns the gradients of a bucket without padding: all stages that share it
+  // have the same number of elements.
+  nn::Tensor UnpaddedGrads(int bucket) const {
     return arenas_->UnpaddedGrads(bucket);
   }
 

@@ -79,7 +79,19 @@ absl::Status GradientLedger::CompleteBucket(int k) {
   TROUPE_RETURN_IF_ERROR(parameters.AddUses(k));
   if (setup_.uses != nullptr) setup_.uses->CompleteBucket(k);
   TROUPE_RETURN_IF_ERROR(parameters.ZeroUnwritten(k));
+  if (parameters.HasParts(k)) TROUPE_RETURN_IF_ERROR(AddParts(k));
   return parameters.BeginReduction(k);
+}
+
+absl::Status GradientLedger::AddParts(int k) {
+  for (const nn::AxisCollectives& along : setup_.axes) {
+    if (along.axis != "tp") continue;
+    return along.collectives->AllReduce(nn::ReduceOp::kSum,
+                                        setup_.parameters->UnpaddedGrads(k));
+  }
+  return absl::InternalError(
+      "gradients come in parts, and the rank has no group along tp; make the "
+      "plan anew");
 }
 
 GradientLedger::Pass* GradientLedger::PassOf(Bucket& bucket) const {

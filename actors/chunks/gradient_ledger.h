@@ -21,8 +21,11 @@
 // are.
 //
 // When a bucket becomes ready, in this order: gradients per use are added
-// (ChunkParameters::AddUses), unwritten gradients are zeroed, the first round
-// of the reduction begins, the trace and the listener are called.
+// (ChunkParameters::AddUses), unwritten gradients are zeroed, those of which
+// ranks along tp have parts are added up, the first round of the reduction
+// begins, the trace and the listener are called. Ranks along tp add up in the
+// middle of a backward, as layers do: in one order, since they run the same
+// backwards.
 //
 // Errors: status() has the first error of a listener or kernel that kept a
 // bucket from becoming ready. It may be set by BeginPass(), too.
@@ -35,12 +38,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/step/step_trace.h"
 #include "actors/chunks/use_marks.h"
 #include "nn/autograd/context.h"
 #include "nn/autograd/parameter.h"
 #include "nn/autograd/tape.h"
+#include "nn/collectives.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::actors {
@@ -86,6 +91,9 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
     bool gated = false;
     // Receives marks of the parameters that have gradients; null: none.
     UseMarks* uses = nullptr;
+    // Collectives by axis. Those along tp add up gradients of which ranks have
+    // parts (pipeline::StagePlan::partial_grads).
+    absl::Span<const nn::AxisCollectives> axes = {};
   };
 
   // All pointers outlive the ledger.
@@ -120,7 +128,9 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
 
   // nn::GradientSink:
   absl::Status GradientNeeded(nn::Parameter& parameter) override;
-  bool TakesRows(const nn::Parameter&) override { return updates_; }
+  bool TakesRows(const nn::Parameter& parameter) override {
+    return updates_ && !parameter.sharding.partial_grad;
+  }
   absl::Status TakeRows(nn::Parameter& parameter, std::int64_t begin,
                         const nn::Tensor& rows) override {
     return setup_.parameters->updates().UpdateRows(parameter, begin, rows,
@@ -154,6 +164,8 @@ class GradientLedger final : public nn::GradientSink, public nn::ParameterGate {
   void CountGradients(const std::vector<nn::Parameter*>& read);
   void TellWhatIsDone();
   void TellIfDone(int bucket);
+  // Adds up the bucket's gradients over the ranks along tp.
+  absl::Status AddParts(int bucket);
   // Completes the gradients of a bucket to which no backward adds more, and
   // begins their reduction.
   absl::Status CompleteBucket(int bucket);

@@ -52,8 +52,9 @@ absl::StatusOr<std::unique_ptr<nn::Module>> BuildChunk(
     const JobSpec& spec, const pipeline::Plan& plan, int stage, int rank) {
   TROUPE_ASSIGN_OR_RETURN(
       std::unique_ptr<nn::Module> module,
-      pipeline::BuildStage(spec.model, plan.cuts, stage,
-                           pipeline::PlacesOf(plan.mesh, rank)));
+      pipeline::BuildStage(
+          spec.model, plan.cuts, stage,
+          pipeline::PlacesOf(plan.mesh, rank, plan.sequence_parallel)));
   if (stage + 1 == static_cast<int>(plan.stages.size())) {
     SplitOutput(spec, *module);
   }

@@ -218,7 +218,8 @@ absl::Status SetMesh(const MeshChoice& mesh, JobSpec& spec) {
       pipeline::BalanceCuts(
           spec.model, {sample.InputShape(options.MicroBatchSize()), dtype},
           spec.device, static_cast<int>(stages), pipeline::Balance::kFlops,
-          pipeline::PlacesOf(options.mesh, /*rank=*/0)));
+          pipeline::PlacesOf(options.mesh, /*rank=*/0,
+                             options.sequence_parallel)));
   return absl::OkStatus();
 }
 

@@ -103,7 +103,9 @@ absl::Status CheckDivision(const JobSpec& spec) {
                           MakeOptimizer(spec));
   TROUPE_RETURN_IF_ERROR(CheckOwners(spec.plan, *optimizer));
   const bool splits = spec.plan.mesh.tp() > 1;
-  if (!splits && !spec.plan.gathers_values()) return absl::OkStatus();
+  if (!splits && !spec.plan.gathers_values() && !spec.plan.sequence_parallel) {
+    return absl::OkStatus();
+  }
   TROUPE_ASSIGN_OR_RETURN(const pipeline::Plan plan,
                           MakeJobPlan(spec, spec.plan));
   if (splits && !plan.SplitsParameters()) {

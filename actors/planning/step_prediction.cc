@@ -28,9 +28,9 @@ absl::StatusOr<pipeline::StepCosts> CostsOf(
     return pipeline::CostsOfStages(*measured, plan.cuts);
   }
   const pipeline::StagePlan& first = plan.stages[0];
-  return pipeline::EstimateCosts(spec.model, plan.cuts,
-                                 {first.input, first.input_dtype}, plan.device,
-                                 pipeline::PlacesOf(plan.mesh, /*rank=*/0));
+  return pipeline::EstimateCosts(
+      spec.model, plan.cuts, {first.input, first.input_dtype}, plan.device,
+      pipeline::PlacesOf(plan.mesh, /*rank=*/0, plan.sequence_parallel));
 }
 
 struct BucketBytes {

@@ -27,7 +27,7 @@ class ReduceTiedAction : public StepAction {
 
  private:
   nn::Tensor GradsOf(const TiedSums::Copy& copy) const {
-    return parts_.chunks[copy.chunk]->parameters().TiedGrads(copy.bucket);
+    return parts_.chunks[copy.chunk]->parameters().UnpaddedGrads(copy.bucket);
   }
   // Copies the sum to the other copies, and makes all ready to be reduced.
   absl::Status PassOn(const TiedSums::Sum& sum, const base::Event& done);

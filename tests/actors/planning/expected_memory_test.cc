@@ -123,6 +123,32 @@ TEST(ExpectedMemory, OfAPieceOfTheVocabulary) {
   EXPECT_EQ(Of(spec).activations - split.activations, 32 * 7 * 4);
 }
 
+// Two ranks that share the tokens have half of the nine activations between
+// layers that they share: token and position, three norms and the sum before
+// the second, two projections, the sum behind.
+TEST(ExpectedMemory, OfTokensThatRanksShare) {
+  JobSpec spec = LayersInMemory();
+  spec.model = [] {
+    nn::Gpt2Options options;
+    options.layers = 1;
+    options.heads = 2;
+    options.width = 16;
+    options.context = 8;
+    options.vocab_size = 6;
+    return *nn::MakeGpt2(options);
+  };
+  spec.loss = nn::ops::CrossEntropyLoss();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2);
+  const auto activations = [&] {
+    const absl::StatusOr<pipeline::Plan> plan = pipeline::MakePlan(
+        spec.plan, spec.model, {8}, nn::DType::kI64, spec.device);
+    return ExpectMemory(spec, *plan)->activations;
+  };
+  const double whole = activations();
+  spec.plan.sequence_parallel = true;
+  EXPECT_EQ(whole - activations(), 32 * 9 * (8 * 16 * 4) / 2);
+}
+
 // Returns a job of four ranks whose parameters, gradients and states are nearly
 // all that they need, in two micro-batches. `bucket_bytes`: that of a hidden
 // layer, or less, so that its bias is in another bucket than its weight.

@@ -7,9 +7,12 @@
 #include "actors/planning/step_prediction.h"
 #include "gtest/gtest.h"
 #include "nn/modules/flatten.h"
+#include "nn/modules/lambda.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
+#include "nn/modules/tokens.h"
+#include "nn/ops/reshape.h"
 #include "nn/optim/adam.h"
 #include "tests/actors/test_job.h"
 
@@ -144,6 +147,37 @@ TEST(MeasureCosts, SumsOfLayersOverTp) {
   EXPECT_EQ(costs->units[1].costs.forward_sums, 0);
   spec.plan.mesh = pipeline::Mesh();
   EXPECT_EQ(MeasureCosts(spec)->units[3].forward_sums.count, 0);
+}
+
+// A gather or a reduce-scatter of 4 samples of 28 tokens sends half as much as
+// a sum. The column layer gathers x again in backward, and scatters dx.
+TEST(MeasureCosts, GathersOfTokensOverTp) {
+  JobSpec spec = PairOnMesh(pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2));
+  spec.cluster.reset();
+  spec.plan.sequence_parallel = true;
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Lambda>([](nn::Context& ctx, const nn::Tensor& x) {
+      return nn::ops::Reshape(ctx, x, {x.dim(0), 28, 28});
+    });
+    model->Append<nn::TakeTokens>();
+    model->Append<nn::Linear>(28, 16).set_parallel(nn::Linear::kColumn);
+    model->Append<nn::Linear>(16, 28).set_parallel(nn::Linear::kRow);
+    model->Append<nn::GatherTokens>();
+    model->Append<nn::Flatten>();
+    model->Append<nn::Linear>(784, 10);
+    model->set_shares_tokens();
+    return model;
+  };
+  const auto costs = MeasureCosts(spec);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  constexpr double kHalf = 4 * 28 * 28 * 4 / 2;
+  EXPECT_EQ(costs->units[2].forward_sums.bytes, kHalf);
+  EXPECT_EQ(costs->units[2].backward_sums.count, 2);
+  EXPECT_EQ(costs->units[2].backward_sums.bytes, 2 * kHalf);
+  EXPECT_EQ(costs->units[3].forward_sums.bytes, kHalf);
+  EXPECT_EQ(costs->units[4].forward_sums.bytes, kHalf);
+  EXPECT_EQ(costs->units[4].backward_sums.count, 0);
 }
 
 // Costs of PairOnMesh(), each unit of which computes for 3 seconds.

@@ -17,11 +17,13 @@ namespace troupe::actors {
 
 std::string Layout::ToString() const {
   return absl::StrCat("tp ", tp, ", dp ", dp, ", pp ", pp,
-                      zero > 0 ? absl::StrCat(", ZeRO ", zero) : "");
+                      zero > 0 ? absl::StrCat(", ZeRO ", zero) : "",
+                      shares_tokens ? ", shared tokens" : "");
 }
 
 JobSpec LaidOut(JobSpec spec, const Layout& layout) {
   spec.plan.mesh = pipeline::Mesh(layout.dp, layout.pp, layout.tp);
+  spec.plan.sequence_parallel = layout.shares_tokens;
   spec.plan.zero_stage = layout.zero;
   spec.plan.zero_accumulates_whole = true;
   return spec;
@@ -61,10 +63,11 @@ JobSpec ExactJob(const Layout& layout) {
 }
 
 JobSpec GptJob(const Layout& layout, const MakeOptimizerFn& optimizer,
-               bool tie_head) {
+               bool tie_head, double dropout) {
   JobSpec spec = SmallGpt().Job(pipeline::Mesh(), /*micro_batches=*/4);
-  spec.model = [tie_head] {
+  spec.model = [tie_head, dropout] {
     nn::Gpt2Options options;
+    options.dropout = dropout;
     options.layers = 2;
     options.heads = 4;
     options.width = 16;

@@ -20,7 +20,8 @@ using MakeOptimizerFn = decltype(JobSpec::optimizer);
 
 struct Layout {
   int tp, dp, pp;
-  int zero = 0;  // stage
+  int zero = 0;                // stage
+  bool shares_tokens = false;  // PlanOptions::sequence_parallel
   std::string ToString() const;
 };
 
@@ -36,9 +37,10 @@ MakeOptimizerFn AdamThatClips();
 // each step.
 JobSpec ExactJob(const Layout& layout);
 
-// Returns a job of 6 steps of a GPT with two blocks of 4 heads and 7 tokens.
+// Returns a job of 6 steps of a GPT with two blocks of 4 heads, 4 positions and
+// 7 tokens.
 JobSpec GptJob(const Layout& layout, const MakeOptimizerFn& optimizer,
-               bool tie_head = true);
+               bool tie_head = true, double dropout = 0);
 
 // Expects losses, norms and evaluations that differ by rounding alone.
 void ExpectNear(const Reports& got, const Reports& want);

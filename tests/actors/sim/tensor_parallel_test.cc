@@ -18,6 +18,7 @@
 #include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/plan.h"
+#include "pipeline/schedules/schedules.h"
 #include "tests/actors/sim/divided_jobs.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
@@ -109,6 +110,15 @@ TEST(TensorParallelTest, CheckpointsHaveTheBytesOfOneRank) {
 }
 
 // --- A GPT. ---
+
+// Returns a job whose ranks along tp may share the 4 tokens of a sequence.
+JobSpec TokensJob(const Layout& layout) {
+  JobSpec spec = GptJob(layout, AdamThatClips(), /*tie_head=*/true,
+                        /*dropout=*/0.1);
+  spec.test = spec.train;
+  spec.eval_every = 3;
+  return spec;
+}
 
 TEST(TensorParallelTest, AGptHasTheLossesAndNormsOfOneRank) {
   for (const MakeOptimizerFn& optimizer : {SgdThatClips(), AdamThatClips()}) {
@@ -205,13 +215,16 @@ TEST(TensorParallelTest, FilesHaveTheInitialTablesOfOneRank) {
 
 // The order of messages changes no bit.
 TEST(TensorParallelTest, AGptHasOneSetOfBitsUnderAllSeeds) {
-  const JobSpec spec = GptJob({2, 2, 2}, AdamThatClips());
-  const SimulatedRun want = Simulate(spec, std::uint64_t{0});
-  ASSERT_EQ(want.check, absl::OkStatus());
-  for (const std::uint64_t seed : Seeds(100)) {
-    ASSERT_EQ(Difference(Simulate(spec, seed), want), "") << "seed " << seed;
+  for (const JobSpec& spec :
+       {GptJob({2, 2, 2}, AdamThatClips()),
+        TokensJob({2, 2, 2, 0, /*shares_tokens=*/true})}) {
+    const SimulatedRun want = Simulate(spec, std::uint64_t{0});
+    ASSERT_EQ(want.check, absl::OkStatus());
+    for (const std::uint64_t seed : Seeds(50)) {
+      ASSERT_EQ(Difference(Simulate(spec, seed), want), "") << "seed " << seed;
+    }
+    EXPECT_EQ(ReportsOf(spec).losses(), want.reports.losses());
   }
-  EXPECT_EQ(ReportsOf(spec).losses(), want.reports.losses());
 }
 
 TEST(TensorParallelTest, AnyLayoutGoesOnFromTheCheckpointOfAnother) {
@@ -228,6 +241,44 @@ TEST(TensorParallelTest, AnyLayoutGoesOnFromTheCheckpointOfAnother) {
     ExpectNear(From(path, {2, 1, 1}, optimizer), want);
     ExpectNear(From(path, {4, 1, 2}, optimizer), want);
   }
+}
+
+// --- Shared tokens. ---
+
+TEST(TensorParallelTest, SharedTokensHaveTheLossesAndNormsOfOneRank) {
+  const SimulatedRun one = Simulate(TokensJob({1, 1, 1}), std::uint64_t{0});
+  ASSERT_EQ(one.check, absl::OkStatus());
+  std::vector<JobSpec> specs;
+  for (const Layout& layout :
+       {Layout{2, 1, 1, 0, true}, Layout{4, 1, 1, 0, true},
+        Layout{2, 2, 2, 0, true}}) {
+    specs.push_back(TokensJob(layout));
+  }
+  specs.push_back(TokensJob({2, 2, 1, 0, true}));
+  specs.back().plan.inline_bytes = 1 << 30;
+  specs.push_back(TokensJob({2, 2, 1, /*zero=*/1, true}));
+  specs.push_back(TokensJob({2, 2, 1, /*zero=*/3, true}));
+  specs.back().plan.zero_accumulates_whole = false;
+  // Gathers in passes over weights alone.
+  specs.push_back(TokensJob({2, 1, 2, 0, true}));
+  ASSERT_TRUE(pipeline::SetSchedule("zb_h1", specs.back().plan).ok());
+  for (const JobSpec& spec : specs) {
+    for (const std::uint64_t seed : Seeds(3)) {
+      SCOPED_TRACE(absl::StrCat(spec.plan.mesh.ToString(), ", seed ", seed));
+      const SimulatedRun run = Simulate(spec, seed);
+      ASSERT_EQ(run.check, absl::OkStatus());
+      ExpectNear(run.reports, one.reports);
+    }
+  }
+}
+
+TEST(TensorParallelTest, CheckpointsOfSharedTokensGoOnAnywhere) {
+  const MakeOptimizerFn optimizer = AdamThatClips();
+  const std::string whole = ThreeSteps("whole", {1, 1, 1}, optimizer);
+  const Reports want = From(whole, {1, 1, 1}, optimizer);
+  ExpectNear(From(whole, {2, 1, 2, 0, true}, optimizer), want);
+  const std::string path = ThreeSteps("tokens", {2, 2, 1, 0, true}, optimizer);
+  ExpectNear(From(path, {1, 1, 1}, optimizer), want);
 }
 
 TEST(TensorParallelTest, BeginsWithPiecesOfAFileOfWeights) {
@@ -250,8 +301,11 @@ TEST(TensorParallelTest, BeginsWithPiecesOfAFileOfWeights) {
 void ExpectRefused(const JobSpec& spec, const std::string& why) {
   const absl::Status status = Simulate(spec, std::uint64_t{0}).result.status();
   EXPECT_FALSE(status.ok());
-  EXPECT_EQ(base::FieldsOf(status),
-            (std::vector<std::string>{pipeline::AxisFieldName("tp")}));
+  std::vector<std::string> fields = {pipeline::AxisFieldName("tp")};
+  if (spec.plan.sequence_parallel) {
+    fields.insert(fields.begin(), "PlanOptions.sequence_parallel");
+  }
+  EXPECT_EQ(base::FieldsOf(status), fields);
   EXPECT_TRUE(absl::StrContains(status.message(), why)) << status;
 }
 
@@ -261,6 +315,9 @@ TEST(TensorParallelTest, RefusesByNameWhatPiecesCannotDo) {
              [] { return std::make_unique<nn::Lamb>(nn::LambOptions()); }),
       "LAMB");
   ExpectRefused(GptJob({3, 1, 1}, SgdThatClips()), "4 heads");
+  ExpectRefused(TokensJob({1, 1, 1, 0, true}), "PlanOptions.mesh.tp is 1");
+  ExpectRefused(LaidOut(SmallJob(SmallJobOptions()), {2, 1, 1, 0, true}),
+                "the model does not declare");
 }
 
 TEST(TensorParallelTest, SaysThatAModelHasNoPieces) {

@@ -34,9 +34,11 @@
 #include "nn/modules/embedding.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/net.h"
+#include "nn/modules/norm.h"
 #include "nn/modules/pool2d.h"
 #include "nn/modules/sequential.h"
 #include "nn/modules/skip.h"
+#include "nn/modules/tokens.h"
 #include "nn/ops/activation.h"
 #include "nn/ops/arithmetic.h"
 #include "nn/optim/sgd.h"
@@ -75,6 +77,7 @@ using namespace nn;
 extern actors::JobSpec spec;
 extern Embedding& tokens;
 extern Linear& head;
+extern const std::unique_ptr<Sequential> model;
 }  // namespace parallelism_md
 
 namespace schedules_md {

@@ -282,7 +282,7 @@ class Run {
         pipeline::EstimateCosts(
             spec_.model, plan.cuts,
             {plan.stages[0].input, plan.stages[0].input_dtype}, plan.device,
-            pipeline::PlacesOf(plan.mesh, /*rank=*/0)));
+            pipeline::PlacesOf(plan.mesh, /*rank=*/0, plan.sequence_parallel)));
     return facts;
   }
 

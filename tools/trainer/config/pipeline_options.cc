@@ -99,6 +99,13 @@ constexpr ConfigKey kMeshKeys[] = {
      "of attention and MLPs in gpt and vit, and the vocabulary of gpt. Must "
      "divide heads and widths.",
      "2"},
+    {"mesh.sequence_parallel",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::sequence_parallel>(), kAny,
+     "Lets the ranks of mesh.tp also share the tokens of each sequence between "
+     "attention and MLPs (sequence parallelism): activations there take 1 / "
+     "mesh.tp of the memory, and as many bytes travel, with one gather more "
+     "for each column layer. For gpt and vit; mesh.tp must divide the tokens.",
+     "true"},
     {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
      "Where stages begin: as many layers of the model as there are stages, "
      "less "
@@ -218,7 +225,8 @@ class Builder {
     const auto cuts = pipeline::BalanceCuts(
         [this] { return Model(); }, Input(), config_.job.device, stages,
         BalanceOf(config_.pipeline.balance),
-        pipeline::PlacesOf(options_.mesh, /*rank=*/0));
+        pipeline::PlacesOf(options_.mesh, /*rank=*/0,
+                           options_.sequence_parallel));
     if (cuts.ok()) return cuts;
     return ErrorAt(loaded_, {"mesh.pp", "mesh.virtual_stages"},
                    cuts.status().message());
@@ -362,8 +370,9 @@ class Builder {
     TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> begins,
                             pipeline::ResolveCuts(model, cuts));
     if (costs_ != nullptr) return pipeline::CostsOfStages(*costs_, begins);
-    return pipeline::EstimateCosts(model, begins, Input(), config_.job.device,
-                                   pipeline::PlacesOf(options_.mesh, 0));
+    return pipeline::EstimateCosts(
+        model, begins, Input(), config_.job.device,
+        pipeline::PlacesOf(options_.mesh, 0, options_.sequence_parallel));
   }
 
   const LoadedConfig& loaded_;

@@ -63,11 +63,12 @@ std::string PiecesText(const pipeline::Plan& plan) {
       own += stage.parameter_elems[i];
     }
   }
-  return absl::StrCat(
-      "mesh.tp = ", plan.mesh.tp(), ": ", FormatCount(whole), " of ",
-      FormatCount(plan.parameter_elems()), " parameters are split, ",
-      FormatCount(own),
-      " on each rank along tp; times leave out what these ranks send\n");
+  return absl::StrCat("mesh.tp = ", plan.mesh.tp(), ": ", FormatCount(whole),
+                      " of ", FormatCount(plan.parameter_elems()),
+                      " parameters are split, ", FormatCount(own),
+                      " on each rank along tp",
+                      plan.sequence_parallel ? ", which shares tokens too" : "",
+                      "; times leave out what these ranks send\n");
 }
 
 // Returns the rows of stages, with milliseconds of a micro-batch or shares of

@@ -42,6 +42,8 @@ enum class Bug {
   kLossOfAllCopies,
   kSlicesOfCopiesCountForEachPiece,
   kFirstPieceIsSavedForAll,
+  // Tokens that ranks along tp share: actors/chunks/gradient_ledger.cc.
+  kPartsOfGradientsStayParts,
   // Pieces of the vocabulary: nn/ops/loss.cc.
   kSmoothingByLocalClasses,
   kLogitsCountForEachPiece,

@@ -185,6 +185,13 @@ JobSpec SplitVocabulary() {
   return spec;
 }
 
+// Returns the same job, whose ranks along tp share tokens.
+JobSpec SharedTokens() {
+  JobSpec spec = SplitVocabulary();
+  spec.plan.sequence_parallel = true;
+  return spec;
+}
+
 // Returns a job of overlapping steps, with a bucket for each parameter, and
 // with momentum, so that steps differ.
 JobSpec Across() {
@@ -266,6 +273,8 @@ constexpr Case kCases[] = {
                 "differ after"),
     {Bug::kFirstPieceIsSavedForAll, "FirstPieceIsSavedForAll", nullptr,
      "the runs differ after step", ResumedWithOtherBits},
+    TROUPE_CASE(PartsOfGradientsStayParts, SharedTokens,
+                "ranks 1 and 0 differ after step 1 in"),
     TROUPE_CASE(SmoothingByLocalClasses, SplitVocabulary, "differ after"),
     TROUPE_CASE(LogitsCountForEachPiece, SplitVocabulary, "differ after"),
     TROUPE_CASE(PaddingIsCounted, SplitVocabulary, "differ after"),
