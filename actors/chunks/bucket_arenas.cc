@@ -41,6 +41,7 @@ absl::Status BucketArenas::Add(const ArenaLayout::Arena& layout,
   of_arena.kernels = options.kernels;
   of_arena.grad_dtype = options.grad_dtype;
   of_arena.grad_allocator = options.grad_allocator;
+  of_arena.value_allocator = options.value_allocator;
   of_arena.first_index = static_cast<int>(bucket_of_.size());
   of_arena.keep_grads = options.keep_grads || layout.buckets.size() < 2;
   of_arena.grads_ahead = options.grads_ahead;

@@ -52,9 +52,10 @@ class BucketArenas {
     bool release_values = false;
     int threads = 1;  // number of those that fill parameters
     std::optional<nn::DType> grad_dtype;  // unset: that of the parameters
-    // Allocator of gradients, which outlives the arenas; null: that of the
-    // parameters.
+    // Allocators of gradients and of values, which outlive the arenas; null:
+    // that of the kernels.
     nn::Allocator* grad_allocator = nullptr;
+    nn::Allocator* value_allocator = nullptr;
     // Whether all gradients of an arena with several buckets have memory all
     // the time (nn::ParameterArena::Options).
     bool keep_grads = true;

@@ -71,7 +71,8 @@ class Chunk {
     absl::Span<const nn::AxisCollectives> axes;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
-    // Allocator of gradients in host memory; null: that of all tensors.
+    // Allocator of what ranks exchange, in host memory: gradients, and values
+    // of which each owner updates a slice; null: that of all tensors.
     nn::Allocator* grad_allocator = nullptr;
     // Scalars that updates in a reduction or by rows read
     // (nn/kernels/step_scalars.h).

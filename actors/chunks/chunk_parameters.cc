@@ -65,6 +65,9 @@ absl::Status ChunkParameters::MakeArenas(nn::Module& module) {
   options.threads = setup_.start_threads;
   options.grad_dtype = plan.grad_dtype;
   options.grad_allocator = &ReducedMemory();
+  // Peers gather the slices of owners. Values that are released between uses
+  // stay private to the process, whose pages the system takes back faster.
+  if (ExchangesValues()) options.value_allocator = &ReducedMemory();
   // A bucket of a single micro-batch is updated soon after it is complete, and
   // the next one can use the memory of its gradients. Several micro-batches
   // need the gradients of all buckets at a time.
@@ -106,6 +109,19 @@ nn::Allocator& ChunkParameters::ReducedMemory() const {
   const bool on_host = &memory == &nn::HostAllocator(*setup_.kernels);
   return on_host && setup_.grad_allocator != nullptr ? *setup_.grad_allocator
                                                      : memory;
+}
+
+bool ChunkParameters::ExchangesValues() const {
+  const pipeline::Plan& plan = *setup_.plan;
+  return plan.owners() > 1 && !plan.gathers_values() &&
+         &ReducedMemory() != &setup_.kernels->allocator();
+}
+
+std::size_t ChunkParameters::exchanged_value_bytes() const {
+  std::size_t bytes = 0;
+  if (!ExchangesValues()) return bytes;
+  for (int i = 0; i < num_arenas(); ++i) bytes += arena(i).values().bytes();
+  return bytes;
 }
 
 absl::Status ChunkParameters::AttachOptimizer(const MakeOptimizerFn& make) {

@@ -75,7 +75,8 @@ class ChunkParameters {
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
     nn::Tensor scalars;  // read by updates in a reduction
-    // Allocator of gradients in host memory; null: that of all tensors.
+    // Allocator of what ranks exchange, in host memory: gradients, and values
+    // of which each owner updates a slice; null: that of all tensors.
     nn::Allocator* grad_allocator = nullptr;
     // Queue of updates on a device with queues. If it is not kCompute, buckets
     // never share memory for gradients: one bucket's backward would have to
@@ -150,6 +151,8 @@ class ChunkParameters {
   }
   // Returns the bytes of values that have had no memory so far.
   std::size_t never_held_bytes() const { return arenas_->never_held_bytes(); }
+  // Returns the bytes of values that are not in the kernels' memory.
+  std::size_t exchanged_value_bytes() const;
 
   // Adds the gradients per use of shared parameters (nn::AddUses). Call it when
   // no backward of the step adds more to the bucket.
@@ -220,6 +223,8 @@ class ChunkParameters {
   bool AllowsRows() const;
   // Returns the allocator of tensors that collectives work on.
   nn::Allocator& ReducedMemory() const;
+  // Returns whether values lie in that memory, apart from the kernels'.
+  bool ExchangesValues() const;
   // Returns a view of the tensors that are saved, for one call.
   SavedTensors Saved();
 

@@ -132,7 +132,11 @@ absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
 }
 
 absl::Status StepRunner::WithHolders(const absl::Status& exhausted) const {
-  MemoryHolders holders(parts_->kernels().allocator().stats().bytes_in_use);
+  std::size_t in_use = parts_->kernels().allocator().stats().bytes_in_use;
+  for (const ChunkParameters* parameters : parts_->parameters) {
+    in_use += parameters->exchanged_value_bytes();
+  }
+  MemoryHolders holders(in_use);
   for (const auto& chunk : parts_->chunks) chunk->AddTo(holders);
   return absl::ResourceExhaustedError(absl::StrCat(
       exhausted.message(), ". The rank's memory: ", holders.ToString(),
@@ -165,6 +169,7 @@ absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {
 std::uint64_t StepRunner::peak_bytes() {
   std::uint64_t peak = kernels().allocator().stats().bytes_in_use_peak;
   for (const ChunkParameters* parameters : parts_->parameters) {
+    peak += parameters->exchanged_value_bytes();
     peak -= parameters->never_held_bytes();
   }
   return peak;

@@ -110,7 +110,9 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
 
 absl::Status ParameterArena::Init(std::int64_t elems) {
   owned_ = OwnedSlices(options_.owner, options_.owners, ranges_, elems);
-  absl::StatusOr<Tensor> values = Tensor::Create({elems}, dtype_, allocator_);
+  Allocator& memory =
+      options_.value_allocator ? *options_.value_allocator : allocator_;
+  absl::StatusOr<Tensor> values = Tensor::Create({elems}, dtype_, memory);
   if (!values.ok()) {
     return base::WithMessage(
         values.status(),

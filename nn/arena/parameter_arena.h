@@ -102,9 +102,10 @@ class ParameterArena {
     // Dtype of the gradients; unset: that of the parameters. f32 gradients of
     // 16-bit parameters lose nothing over micro-batches and ranks.
     std::optional<DType> grad_dtype = std::nullopt;
-    // Allocator of the gradients; null: that of the parameters. Outlives the
-    // arena.
+    // Allocators of the gradients and of the values; null: that of the arena.
+    // They outlive the arena.
     Allocator* grad_allocator = nullptr;
+    Allocator* value_allocator = nullptr;
     // Whether reduced gradients are kept as the owned slices alone. Needs
     // kernels; keep_grads is then ignored.
     bool slice_grads = false;
