@@ -197,8 +197,6 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   RankPlan rank;
   std::int64_t bytes = 0;
   std::vector<int> buckets;
-  ReductionOptions reductions = options.reductions;
-  reductions.tied = TiedBuckets(plan.stages, StagesAt(placement, pp));
   for (int number : StagesAt(placement, pp)) {
     const StagePlan& stage = plan.stages[number];
     buckets.push_back(static_cast<int>(stage.buckets.size()));
@@ -209,15 +207,8 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   // Only replicas of a whole model reduce inline: a strand that waits for the
   // loss of a later stage could not send that stage its activations.
   rank.reduce_inline = plan.stages.size() == 1 && bytes <= options.inline_bytes;
-  // Owners have findings in their own slices, ranks along tp in their pieces.
-  reductions.reduce_findings =
-      options.mesh.pp() > 1 || plan.owners() > 1 || plan.SplitsParameters();
-  reductions.gather_values = plan.owners() > 1 && !plan.gathers_values();
-  reductions.each_micro_batch = plan.ReducesEachMicroBatch();
-  reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
-                            options.mesh.dp() > 1 && !plan.reduction_dtype &&
-                            plan.hook.empty() && plan.owners() == 1 &&
-                            !reductions.update_needs_all_buckets;
+  const ReductionOptions reductions =
+      ReductionsOf(options, plan, StagesAt(placement, pp), rank.reduce_inline);
   rank.train = AddReductions(AddTransfers(compute, ends), buckets, reductions);
   rank.evaluate = EvaluateTable(ends);
   GatherBeforeUses(options, plan, StagesAt(placement, pp), reductions, rank);

@@ -306,6 +306,28 @@ void FillParts(const nn::Module& module, const nn::ShapeRecord& record,
   stage.last_parts = std::move(last);
 }
 
+ReductionOptions ReductionsOf(const PlanOptions& options, const Plan& plan,
+                              const std::vector<int>& stages,
+                              bool reduce_inline) {
+  ReductionOptions reductions = options.reductions;
+  reductions.tied = TiedBuckets(plan.stages, stages);
+  // Owners have findings in their own slices, ranks along tp in their pieces.
+  reductions.reduce_findings =
+      options.mesh.pp() > 1 || plan.owners() > 1 || plan.SplitsParameters();
+  reductions.gather_values = plan.owners() > 1 && !plan.gathers_values();
+  // If steps overlap, gathers run beside the next forward.
+  const bool overlaps = options.cross_step && !plan.SlicesGradients();
+  reductions.gather_order = reduce_inline ? GatherOrder::kBehindUpdate
+                            : overlaps    ? GatherOrder::kAtEnd
+                                          : GatherOrder::kBehindNext;
+  reductions.each_micro_batch = plan.ReducesEachMicroBatch();
+  reductions.fuse_updates = options.fuse_updates && reduce_inline &&
+                            options.mesh.dp() > 1 && !plan.reduction_dtype &&
+                            plan.hook.empty() && plan.owners() == 1 &&
+                            !reductions.update_needs_all_buckets;
+  return reductions;
+}
+
 void GatherBeforeUses(const PlanOptions& options, const Plan& plan,
                       const std::vector<int>& stages,
                       const ReductionOptions& reductions, RankPlan& rank) {

@@ -71,6 +71,12 @@ absl::Status CheckSplits(const std::string& field, const StagePlan& stage,
 void FillParts(const nn::Module& module, const nn::ShapeRecord& record,
                absl::Span<nn::Parameter* const> parameters, StagePlan& stage);
 
+// Returns the options of a rank's reductions. `stages`: those of the rank, by
+// chunk. `reduce_inline`: RankPlan::reduce_inline.
+ReductionOptions ReductionsOf(const PlanOptions& options, const Plan& plan,
+                              const std::vector<int>& stages,
+                              bool reduce_inline);
+
 // Adds gathers to the tables of a rank, if the plan gathers values. `stages`:
 // those of the rank, by chunk. `reductions`: options of its training table.
 void GatherBeforeUses(const PlanOptions& options, const Plan& plan,

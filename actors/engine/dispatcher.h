@@ -101,11 +101,17 @@ class Dispatcher : private Chunk::Listener {
   absl::StatusOr<bool> AdvanceEarlier(int preferred = -1);
   // Runs the earlier step to its end, and waits for its collectives.
   absl::Status FinishEarlier();
+  // Does the same before a collective of the present step if the earlier one
+  // has gathers, so that all ranks start them in this order.
+  absl::Status FinishEarlierGathers();
   bool has_earlier() const { return earlier_ && earlier_->under_way; }
 
   // Returns the present step, or the last one if none is under way.
   StepInFlight& present() { return *present_; }
   const StepInFlight& present() const { return *present_; }
+  // Returns the number of the step whose action begins: the present step, or
+  // the earlier one.
+  std::int64_t beginning_step() const { return beginning_->step; }
   // Returns the actions that have not ended, for errors of a stalled step.
   std::string Unfinished() const;
 
@@ -138,7 +144,9 @@ class Dispatcher : private Chunk::Listener {
   // Gathers of the two tables; none if replicas have whole values.
   std::optional<ValueTurns> train_values_, evaluate_values_;
   StepInFlight* present_ = &train_;
+  const StepInFlight* beginning_ = &train_;  // step of the action that begins
   int reducing_ = 0;  // reductions of buckets that have begun, but not ended
+  int ready_ = 0;  // complete buckets of the present step that wait for theirs
 };
 
 }  // namespace troupe::actors

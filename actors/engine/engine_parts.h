@@ -53,8 +53,8 @@ struct EngineSetup {
 };
 
 // Interface of the engine's owner. Each Launch() must later be followed by
-// StepRunner::CollectiveDone(step, action), where `step` is the step() at the
-// time of the launch.
+// StepRunner::CollectiveDone(step, action), where `step` is the launched_step()
+// at the time of the launch.
 class EngineHost : public Reducer::Launcher {
  public:
   // Sends tensors (Transfer::tensors) to stage `stage` of this replica, which

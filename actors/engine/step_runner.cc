@@ -1,6 +1,7 @@
 #include "actors/engine/step_runner.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,19 +23,20 @@ pipeline::StepTable TrainTableOf(const EngineSetup& setup) {
   return BoundedTable(std::move(table), *setup.plan, setup.rank);
 }
 
-// Returns whether steps overlap. Five cases have nothing to overlap: with
-// inline reductions none is under way when a step ends; an update that needs
-// all buckets would delay the whole next forward; an update within the
-// reduction ends with it; a device with queues orders updates and forward in
-// its queues; gathers before uses need the updates.
+// Returns whether steps overlap. Six cases have nothing to overlap: with inline
+// reductions none is under way when a step ends; an update that needs all
+// buckets would delay the whole next forward; an update within the reduction
+// ends with it; a device with queues orders updates and forward in its queues;
+// gathers before uses need the updates; slices of gradients are kept before the
+// next step begins.
 bool OverlapsSteps(const EngineSetup& setup, const RankDevice& device) {
   const pipeline::Plan& plan = *setup.plan;
   const auto& actions = setup.train_table.actions;
   return plan.cross_step && !plan.update_needs_all_buckets &&
-         !plan.gathers_values() && !plan.RankPlanOf(setup.rank).reduce_inline &&
-         !device.has_queues() &&
+         !plan.SlicesGradients() && !plan.gathers_values() &&
+         !plan.RankPlanOf(setup.rank).reduce_inline && !device.has_queues() &&
          std::none_of(actions.begin(), actions.end(), [](const auto& action) {
-           return pipeline::IsCollective(action.kind) &&
+           return pipeline::ReducesBucket(action.kind) &&
                   pipeline::RuleOf(action.kind).Has(pipeline::kMakesParameters);
          });
 }

@@ -106,6 +106,9 @@ class StepRunner {
   nn::Tensor TakeOutput() { return parts_->outputs.Take(); }
   bool has_outputs() const { return parts_->chunks.back()->is_last(); }
   std::int64_t step() const { return dispatcher_->present().step; }
+  // Returns the step of a collective, in Host::Launch(): the present one, or
+  // the one whose tail is left.
+  std::int64_t launched_step() const { return dispatcher_->beginning_step(); }
   StepKind kind() const { return dispatcher_->present().kind; }
   // Returns the actions that have not ended, for errors of a stalled step.
   std::string Unfinished() const { return dispatcher_->Unfinished(); }

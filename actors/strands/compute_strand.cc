@@ -245,7 +245,7 @@ void ComputeState::Launch(int action, pipeline::GroupId group,
                           const comm::Event& after) {
   actors::Launch launch;
   launch.generation = context_->generation;
-  launch.step = runner_->step();
+  launch.step = runner_->launched_step();
   launch.action = action;
   launch.group = group;
   launch.collective = collective;

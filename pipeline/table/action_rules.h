@@ -164,6 +164,14 @@ inline bool IsOfBucket(ActionKind kind) {
 inline bool ReducesBucket(ActionKind kind) {
   return RuleOf(kind).gives == SignalKind::kBucketReduced;
 }
+// Returns whether `kind` is an update, or follows one: a gather of what was
+// updated.
+inline bool FollowsUpdates(ActionKind kind) {
+  const ActionRule& rule = RuleOf(kind);
+  return rule.role == ActionRole::kUpdate ||
+         (rule.role == ActionRole::kCollective && rule.Has(kMakesParameters) &&
+          !rule.Has(kOfGradients));
+}
 // Returns whether a table with backwards (`trains`), or one without, may have
 // actions of the kind.
 inline bool MayBeIn(ActionKind kind, bool trains) {

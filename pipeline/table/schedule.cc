@@ -128,18 +128,50 @@ int FirstTied(absl::Span<const int> buckets, const ReductionOptions& options,
   return buckets[chunk] - (listed ? options.tied[chunk] : 0);
 }
 
-// Adds the rounds [first_round, end_round) of a bucket's reduction, and what
-// follows them.
-void AppendBucket(const ReductionOptions& options, int k, int chunk,
-                  int first_round, int end_round, StepTable& table) {
-  if (options.fuse_updates) {
-    return Append(table, ActionKind::kReduceUpdateBucket, k, chunk);
+// Adds the reductions, updates and gathers of buckets to a table.
+class BucketActions {
+ public:
+  // Both outlive this.
+  BucketActions(const ReductionOptions& options, StepTable& table)
+      : options_(options),
+        table_(table),
+        order_(options.update_needs_all_buckets ? GatherOrder::kAtEnd
+                                                : options.gather_order) {}
+
+  // Adds the rounds [first_round, end_round) of a bucket's reduction, and what
+  // follows them.
+  void Append(int k, int chunk, int first_round, int end_round) {
+    if (options_.fuse_updates) {
+      return pipeline::Append(table_, ActionKind::kReduceUpdateBucket, k,
+                              chunk);
+    }
+    for (int round = first_round; round < end_round; ++round) {
+      pipeline::Append(table_, ActionKind::kReduceBucket, k, chunk, round);
+    }
+    pipeline::Append(table_, ActionKind::kUpdateBucket, k, chunk);
+    if (!options_.gather_values) return;
+    if (order_ == GatherOrder::kBehindNext) AppendGathers();
+    gathers_.push_back({ActionKind::kGatherBucket, k, {}, chunk});
+    if (order_ == GatherOrder::kBehindUpdate) AppendGathers();
   }
-  for (int round = first_round; round < end_round; ++round) {
-    Append(table, ActionKind::kReduceBucket, k, chunk, round);
+  // Adds what is left, behind all buckets.
+  void End() {
+    std::reverse(gathers_.begin(), gathers_.end());
+    AppendGathers();
   }
-  Append(table, ActionKind::kUpdateBucket, k, chunk);
-}
+
+ private:
+  void AppendGathers() {
+    table_.actions.insert(table_.actions.end(), gathers_.begin(),
+                          gathers_.end());
+    gathers_.clear();
+  }
+
+  const ReductionOptions& options_;
+  StepTable& table_;
+  const GatherOrder order_;
+  std::vector<Action> gathers_;  // gathers that are not in the table yet
+};
 
 // The reductions of a group run in table order, so those that wait for another
 // stage come after those that do not.
@@ -160,28 +192,22 @@ void AppendReductions(absl::Span<const int> buckets,
       }
     }
   };
+  BucketActions actions(options, table);
   // If each micro-batch is reduced, collectives start in table order, and a
   // bucket that stages share may be the last to be complete.
   if (!options.each_micro_batch) append_tied();
   for (int chunk = last; chunk >= 0; --chunk) {
     for (int k = 0; k < first_tied(chunk); ++k) {
-      AppendBucket(options, k, chunk, first_round, end_round, table);
+      actions.Append(k, chunk, first_round, end_round);
     }
   }
   if (options.each_micro_batch) append_tied();
   for (int chunk = last; chunk >= 0; --chunk) {
     for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
-      AppendBucket(options, k, chunk, 0, options.rounds, table);
+      actions.Append(k, chunk, 0, options.rounds);
     }
   }
-  if (!options.gather_values) return;
-  // The collectives of a group start in table order, so a gather before a
-  // reduction would delay that until the update.
-  for (int chunk = last; chunk >= 0; --chunk) {
-    for (int k = 0; k < buckets[chunk]; ++k) {
-      Append(table, ActionKind::kGatherBucket, k, chunk);
-    }
-  }
+  actions.End();
 }
 
 }  // namespace

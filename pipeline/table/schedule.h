@@ -177,6 +177,21 @@ StepTable AddTransfers(const StepTable& compute,
 StepTable AddTransfers(const StepTable& compute, bool first_stage,
                        bool last_stage);
 
+// Place of the gather of each bucket's updated values (AGk) in a table. The
+// collectives of a group start in table order, so a reduction behind a gather
+// waits for the update before that.
+enum class GatherOrder {
+  // The gathers stand behind all updates, in the order in which the next step's
+  // forward reads the buckets: it may begin before the others are gathered.
+  kAtEnd,
+  // A gather stands behind the reduction of the next bucket, which runs during
+  // the update.
+  kBehindNext,
+  // A gather stands behind the update of its bucket, which leaves the values in
+  // a cache. It suits reductions that overlap with nothing.
+  kBehindUpdate,
+};
+
 struct ReductionOptions {
   // Whether an update needs all reduced buckets, as the optimizer declares.
   bool update_needs_all_buckets = false;
@@ -198,14 +213,16 @@ struct ReductionOptions {
   // Whether each replica updates a slice of each bucket (ZeRO), so that AGk
   // brings them together. ARk then is a reduce-scatter. Not with fuse_updates.
   bool gather_values = false;
+  // Place of the AGk. It is kAtEnd if updates need all buckets.
+  GatherOrder gather_order = GatherOrder::kAtEnd;
   // Whether a program asks for the updates of each step (LoopTable in
   // parameter_plan.h). They need kStepAsked, and the loss only if the table
   // reduces it.
   bool updates_on_request = false;
 };
 // Adds LR after the last forward, and ARk, UPk (or RUk) in bucket order at the
-// end, last chunk first, since its gradients are complete first; then AGk, in
-// the same order, and NR, if there are any. `buckets`: number of buckets of
+// end, last chunk first, since its gradients are complete first; AGk in their
+// order among them; then NR, if there is one. `buckets`: number of buckets of
 // each chunk. The TRk of tied buckets come before all ARk; the ARk of tied
 // buckets, which wait for another stage, come after all others. If each
 // micro-batch is reduced, the rounds of all but the last one stand behind its

@@ -25,8 +25,8 @@ void TableCursor::FindRoles() {
     const ActionRole role = RuleOf(action.kind).role;
     roles_.push_back({role == ActionRole::kCompute,
                       role == ActionRole::kReceive,
-                      role == ActionRole::kUpdate});
-    updates_ += roles_.back().update;
+                      FollowsUpdates(action.kind)});
+    drains_ += roles_.back().drains;
     if (role != ActionRole::kCollective) continue;
     const GroupId order = OrderOf(action);
     const auto found = std::find(groups.begin(), groups.end(), order);
@@ -75,7 +75,7 @@ void TableCursor::Begin() {
   std::copy(state_at_start_.begin(), state_at_start_.end(), state_.begin());
   left_ = static_cast<int>(table_.actions.size());
   reduced_ = 0;
-  busy_ = left_ - updates_;
+  busy_ = left_ - drains_;
 }
 
 void TableCursor::Offer(int action) {
@@ -98,7 +98,7 @@ void TableCursor::Start(int action) {
   const Role& role = roles_[action];
   ready_[role.compute].Erase(action);
   if (role.group < 0) return;
-  --busy_;
+  if (!role.drains) --busy_;
   TROUPE_CHECK(heads_[role.group] == action,
                "the collectives of a group start in table order");
   heads_[role.group] = role.following;
@@ -113,7 +113,7 @@ void TableCursor::Finish(int action) {
   Raise(action);
   --left_;
   const Role& role = roles_[action];
-  if (role.group < 0 && !role.update) --busy_;
+  if (role.group < 0 && !role.drains) --busy_;
 }
 
 void TableCursor::GiveGradients(int bucket, int chunk, int micro_batch,

@@ -16,13 +16,13 @@
 //
 // Actions may overtake each other once their needs are met; among those that
 // may run, the first in the table is chosen. The collectives (LR, NR, TR, AR,
-// RU) of one group start strictly in table order, whichever is ready first: the
-// ranks of a group pair them by order. Collectives of different groups do not
-// wait for each other, unless each micro-batch is reduced: a round then waits
-// for the end of the one before, so that only time would say whether LR or TR
-// overtakes it, and not the same on all ranks. LR, TR, AR and AG then start in
-// table order, too. NR, which stands behind the gathers and comes before them,
-// follows all reductions by its needs.
+// RU, AG, GV) of one group start strictly in table order, whichever is ready
+// first: the ranks of a group pair them by order. Collectives of different
+// groups do not wait for each other, unless each micro-batch is reduced: a
+// round then waits for the end of the one before, so that only time would say
+// whether LR or TR overtakes it, and not the same on all ranks. LR, TR, AR and
+// AG then start in table order, too. NR, which stands behind the gathers and
+// comes before them, follows all reductions by its needs.
 //
 // Cost: a step is linear in the table and its needs, in any order of signals. A
 // signal decrements a count in each action that waits for it, and NextRunnable
@@ -86,11 +86,16 @@ class TableCursor {
   }
 
   bool complete() const { return left_ == 0; }
-  // Returns whether only updates and collectives that have started are left, so
-  // that the step has nothing more to compute or send.
+  // Returns whether only updates, gathers of updated values and collectives
+  // that have started are left, so that the step has nothing more to compute,
+  // reduce or send.
   bool draining() const { return busy_ == 0; }
   // Returns whether `action`, which is no receive, may start.
-  bool Runnable(int action) const { return missing_[action] == 0; }
+  bool Runnable(int action) const {
+    return missing_[action] == 0 && IsNext(action);
+  }
+  // Returns whether `action` has started, but not ended.
+  bool UnderWay(int action) const { return started(action) && !given_[action]; }
   // Returns the actions that have not ended, for errors: "B1 AR0 UP0".
   std::string Unfinished() const;
 
@@ -99,9 +104,9 @@ class TableCursor {
   struct Role {
     bool compute = false;
     bool receive = false;
-    bool update = false;
-    int group = -1;      // launch order of a collective
-    int following = -1;  // next collective of the same group, or -1
+    bool drains = false;  // draining() does not wait for it
+    int group = -1;       // launch order of a collective
+    int following = -1;   // next collective of the same group, or -1
   };
   static constexpr int kStarted = 1 << 30;
 
@@ -110,13 +115,18 @@ class TableCursor {
   GroupId OrderOf(const Action& collective) const;
   void LayOutState();
   bool started(int action) const { return missing_[action] >= kStarted; }
+  // Returns whether `action` is the next collective of its group, or none.
+  bool IsNext(int action) const {
+    const int group = roles_[action].group;
+    return group < 0 || heads_[group] == action;
+  }
   void Raise(int slot);
   // Adds the action to the ready ones if it may start.
   void Offer(int action);
 
   StepTable table_;
   SignalWaiters waiters_;
-  int updates_ = 0;               // actions that update
+  int drains_ = 0;                // actions that draining() does not wait for
   std::vector<Role> roles_;       // per action
   std::vector<int> first_heads_;  // per group: its first collective
 

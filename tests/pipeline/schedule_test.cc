@@ -256,6 +256,28 @@ TEST(ScheduleTest, EachMicroBatchMayBeReduced) {
   EXPECT_TRUE(cursor.Given({SignalKind::kBucketReleased, 1}));
 }
 
+// Bucket 2 is shared with another stage.
+TEST(ScheduleTest, GathersStandWhereTheirOrderSays) {
+  ReductionOptions options;
+  options.gather_values = true;
+  options.tied = {1};
+  const auto behind_backward = [&](GatherOrder order) {
+    options.gather_order = order;
+    const StepTable table = AddReductions(DataParallelTable(1), 3, options);
+    EXPECT_EQ(Validate(table), absl::OkStatus());
+    return table.ToString().substr(std::string("F0 LR B0 ").size());
+  };
+  EXPECT_EQ(behind_backward(GatherOrder::kAtEnd),
+            "TR2 AR0 UP0 AR1 UP1 AR2 UP2 AG2 AG1 AG0");
+  EXPECT_EQ(behind_backward(GatherOrder::kBehindNext),
+            "TR2 AR0 UP0 AR1 UP1 AG0 AR2 UP2 AG1 AG2");
+  EXPECT_EQ(behind_backward(GatherOrder::kBehindUpdate),
+            "TR2 AR0 UP0 AG0 AR1 UP1 AG1 AR2 UP2 AG2");
+  options.update_needs_all_buckets = options.reduce_findings = true;
+  EXPECT_EQ(behind_backward(GatherOrder::kBehindUpdate),
+            "TR2 AR0 UP0 AR1 UP1 AR2 UP2 AG2 AG1 AG0 NR");
+}
+
 // The rounds of a chunk stand behind its own weight gradients.
 TEST(ScheduleTest, EachMicroBatchIsReducedBehindItsBackward) {
   ReductionOptions options;

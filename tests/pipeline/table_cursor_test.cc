@@ -268,6 +268,40 @@ TEST(TableCursorTest, DrainsWhenOnlyResultsAndUpdatesAreLeft) {
   }
 }
 
+TEST(TableCursorTest, DrainsWhileGathersOfUpdatesAreLeft) {
+  NamedCursor cursor("F0 LR B0 AR0 UP0 AR1 UP1 AG1 AG0");
+  for (int step = 0; step < 2; ++step) {
+    for (const char* name : {"F0", "LR", "B0"}) cursor.Run(name);
+    cursor.Give(SignalKind::kLossReduced);
+    for (int k : {0, 1}) {
+      cursor.Give(SignalKind::kBucketReady, k);
+      cursor.Give(SignalKind::kBucketReleased, k);
+    }
+    cursor.Run("AR0");
+    cursor.Give(SignalKind::kBucketReduced, 0);
+    cursor.Run("UP0");
+    EXPECT_FALSE((*cursor).draining()) << "AR1 has not started";
+    cursor.Start("AR1");
+    EXPECT_TRUE((*cursor).draining());
+    EXPECT_FALSE((*cursor).Runnable(8)) << "AG1 starts before AG0";
+    EXPECT_EQ(cursor.Next(), "-");
+    cursor.Finish("AR1");
+    cursor.Give(SignalKind::kBucketReduced, 1);
+    cursor.Run("UP1");
+    EXPECT_FALSE((*cursor).UnderWay(7));
+    cursor.Start("AG1");
+    EXPECT_TRUE((*cursor).UnderWay(7));
+    EXPECT_TRUE((*cursor).Runnable(8)) << "started is enough";
+    cursor.Run("AG0");
+    EXPECT_TRUE((*cursor).draining());
+    EXPECT_FALSE((*cursor).complete());
+    cursor.Finish("AG1");
+    EXPECT_FALSE((*cursor).UnderWay(7));
+    EXPECT_TRUE((*cursor).complete());
+    (*cursor).Begin();
+  }
+}
+
 TEST(TableCursorTest, SaysWhetherAnActionMayRun) {
   NamedCursor cursor("F0 B0");
   EXPECT_TRUE((*cursor).Runnable(0));

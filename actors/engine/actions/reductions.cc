@@ -13,16 +13,32 @@ namespace troupe::actors {
 using pipeline::Action;
 using pipeline::ActionKind;
 
+namespace {
+
+// Returns the priority of a collective where steps overlap. The bucket that the
+// backward completes last is read first by the next forward; its gather has the
+// priority of its reduction.
+int PriorityOf(int id, const StepInFlight& step) {
+  const Action& action = step.ActionAt(id);
+  if (action.kind != ActionKind::kGatherBucket) return id;
+  return step.index.Find(ActionKind::kReduceBucket, action.index, action.chunk);
+}
+
+}  // namespace
+
 absl::StatusOr<StepAction::Progress> CollectiveAction::Begin(
     int id, StepInFlight& step, Dispatcher& dispatcher) {
   const Action& action = step.ActionAt(id);
+  // A gather of the earlier step that no forward has waited for comes before
+  // collectives of this one, on all ranks.
+  if (&step == &dispatcher.present()) {
+    TROUPE_RETURN_IF_ERROR(dispatcher.FinishEarlierGathers());
+  }
   step.trace->Begin(action);
   TROUPE_ASSIGN_OR_RETURN(std::optional<comm::Collective> collective,
                           steps_.make(parts_, action, step));
   if (collective.has_value()) {
-    // The bucket that the backward completes last is read first by the next
-    // forward.
-    if (parts_.overlaps_steps) collective->priority = id;
+    if (parts_.overlaps_steps) collective->priority = PriorityOf(id, step);
     const absl::StatusOr<bool> done =
         parts_.reducer.Start(id, pipeline::GroupOf(action), *collective,
                              steps_.ready(parts_, action, step));

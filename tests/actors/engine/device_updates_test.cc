@@ -119,7 +119,7 @@ class Rank : private StepRunner::Host, private StrandWait {
   void AwaitNews() override {
     for (const auto& [action, done] : std::exchange(launched_, {})) {
       const absl::Status ended =
-          runner_->CollectiveDone(runner_->step(), action, done);
+          runner_->CollectiveDone(runner_->launched_step(), action, done);
       EXPECT_TRUE(ended.ok()) << ended;
     }
   }

@@ -53,7 +53,8 @@ bool ThreadCollectives::Progress() {
 void ThreadHost::Launch(int action, pipeline::GroupId group,
                         const comm::Collective& collective,
                         const comm::Event& after) {
-  collectives_.Start(runner_->step(), action, group, collective, after);
+  collectives_.Start(runner_->launched_step(), action, group, collective,
+                     after);
 }
 
 void ThreadHost::Send(int stage, bool forward, int micro_batch,

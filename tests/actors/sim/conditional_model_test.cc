@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "actors/sim/simulation.h"
 #include "data/in_memory_dataset.h"
 #include "gtest/gtest.h"
@@ -103,6 +104,15 @@ std::vector<std::vector<double>> Train(const JobSpec& spec,
   Simulation simulation(spec, options);
   const absl::Status status = simulation.Run().status();
   EXPECT_TRUE(status.ok()) << status;
+  std::vector<std::string> launches(kRanks);
+  for (const TraceEvent& event : simulation.recorder().events()) {
+    if (event.kind != TraceKind::kCollective ||
+        event.phase != TracePhase::kBegin) {
+      continue;
+    }
+    absl::StrAppend(&launches[event.rank], event.step, ":", event.name, " ");
+  }
+  EXPECT_EQ(launches[0], launches[1]) << ReplayCommand(seed);
   return all;
 }
 
@@ -117,6 +127,19 @@ TEST(ConditionalModelTest, NoBucketLeavesBeforeItsLastGradient) {
             << ReplayCommand(seed);
       }
     }
+  }
+}
+
+// No forward reads extra_, so none waits for its gathers; all ranks start them
+// before the next step's loss.
+TEST(ConditionalModelTest, GathersThatNoForwardWaitsForKeepTheirOrder) {
+  JobSpec spec = ConditionalJob(/*whole=*/kMicroBatches, "F0 B0");
+  spec.plan.micro_batch_size = kMicroBatches * kMicroBatch;
+  const auto expected = Train(spec, 0);
+  spec.plan.zero_stage = 1;
+  spec.plan.cross_step = true;
+  for (const std::uint64_t seed : Seeds(100)) {
+    ASSERT_EQ(Train(spec, seed), expected) << ReplayCommand(seed);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
 #include "nn/optim/sgd.h"
@@ -43,9 +44,9 @@ SimulationOptions Seeded(std::uint64_t seed) {
   return options;
 }
 
-// Returns the number of updates that ranks make after the next step's first
-// forward has begun, over all ranks and steps.
-int LateUpdates(const Recorder& recorder) {
+// Returns the number of updates that ranks make, or gathers that they start,
+// after the next step's first forward has begun, over all ranks and steps.
+int LateActions(const Recorder& recorder, TraceKind kind) {
   std::map<int, std::int64_t> forward_of;  // latest step of each rank
   int late = 0;
   for (const TraceEvent& event : recorder.events()) {
@@ -54,15 +55,15 @@ int LateUpdates(const Recorder& recorder) {
         event.action == pipeline::ActionKind::kForward) {
       forward_of[event.rank] = event.step;
     }
-    late +=
-        event.kind == TraceKind::kUpdate && event.step < forward_of[event.rank];
+    late += event.kind == kind && event.step < forward_of[event.rank];
   }
   return late;
 }
 
 // Compares runs with and without overlap. Returns how many runs have
-// overlapped.
-int ExpectTheBitsOfStepsApart(const Edit& edit, std::uint64_t seeds) {
+// overlapped: those with late actions of that kind.
+int ExpectTheBitsOfStepsApart(const Edit& edit, std::uint64_t seeds,
+                              TraceKind kind = TraceKind::kUpdate) {
   const SimulatedRun want = Simulate(SpecOf(edit, false), Seeded(0));
   EXPECT_EQ(want.check, absl::OkStatus());
   int overlapped = 0;
@@ -75,7 +76,7 @@ int ExpectTheBitsOfStepsApart(const Edit& edit, std::uint64_t seeds) {
     const std::string difference = Difference(run, want);
     EXPECT_EQ(difference, "") << ReplayCommand(seed);
     if (!difference.empty()) break;
-    overlapped += LateUpdates(simulation.recorder()) > 0;
+    overlapped += LateActions(simulation.recorder(), kind) > 0;
   }
   return overlapped;
 }
@@ -92,7 +93,8 @@ TEST(CrossStepTest, StepsApartDoNotOverlap) {
   for (std::uint64_t seed : Seeds(20)) {
     Simulation simulation(SpecOf(nullptr, false), Seeded(seed));
     ASSERT_TRUE(simulation.Run().ok());
-    ASSERT_EQ(LateUpdates(simulation.recorder()), 0) << ReplayCommand(seed);
+    ASSERT_EQ(LateActions(simulation.recorder(), TraceKind::kUpdate), 0)
+        << ReplayCommand(seed);
   }
 }
 
@@ -121,6 +123,28 @@ TEST(CrossStepTest, ChunksOfARank) {
     spec.plan.cuts = {2};
   };
   EXPECT_GT(ExpectTheBitsOfStepsApart(chunks, 200), SeedsTried(200) / 2);
+}
+
+// Owners of slices gather the updated values beside the next forward, which
+// waits for a bucket before it reads it.
+TEST(CrossStepTest, OwnersGatherBesideTheNextForward) {
+  for (const int pp : {1, 2}) {
+    SCOPED_TRACE(absl::StrCat("pp ", pp));
+    const auto owners = [&](JobSpec& spec) {
+      spec.plan.zero_stage = 1;
+      if (pp == 1) return;
+      spec.plan.mesh = pipeline::Mesh(/*dp=*/2, pp);
+      spec.plan.cuts = {2};
+      spec.plan.micro_batch_size = 3;
+    };
+    EXPECT_GT(ExpectTheBitsOfStepsApart(owners, 100, TraceKind::kCollective),
+              SeedsTried(100) / 2);
+  }
+}
+
+TEST(CrossStepTest, NoOverlapWhereSlicesOfGradientsAreKept) {
+  const auto owners = [](JobSpec& spec) { spec.plan.zero_stage = 2; };
+  EXPECT_EQ(ExpectTheBitsOfStepsApart(owners, 50), 0);
 }
 
 TEST(CrossStepTest, Evaluations) {

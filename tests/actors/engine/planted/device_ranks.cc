@@ -127,8 +127,8 @@ std::string DeviceRank::Results() const {
 void DeviceRank::Launch(int action, pipeline::GroupId group,
                         const comm::Collective& collective,
                         const comm::Event& after) {
-  launched_.push_back(
-      {runner_->step(), action, groups_->Of(group).Start(collective, after)});
+  launched_.push_back({runner_->launched_step(), action,
+                       groups_->Of(group).Start(collective, after)});
 }
 
 void DeviceRank::Send(int stage, bool forward, int micro_batch,

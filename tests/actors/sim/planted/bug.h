@@ -50,6 +50,7 @@ enum class Bug {
   kPaddingIsCounted,
   // Steps that overlap: actors/engine/dispatcher.cc.
   kForwardDoesNotWait,
+  kForwardWaitsForNoGather,
   kTailTakesTheNextScalars,
   // The cursor: pipeline/table/table_cursor.cc.
   kReductionsCountedOverSteps,

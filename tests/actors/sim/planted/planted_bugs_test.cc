@@ -214,6 +214,13 @@ JobSpec AcrossWithSchedule() {
   return With(sgd, Across());
 }
 
+// Returns the same job with owners of slices, who gather beside the next step.
+JobSpec AcrossWithOwners() {
+  JobSpec spec = Across();
+  spec.plan.zero_stage = 1;
+  return spec;
+}
+
 // Returns a job with a checkpoint at its end.
 JobSpec Saving() {
   JobSpec spec = Launched();
@@ -279,6 +286,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(LogitsCountForEachPiece, SplitVocabulary, "differ after"),
     TROUPE_CASE(PaddingIsCounted, SplitVocabulary, "differ after"),
     TROUPE_CASE(ForwardDoesNotWait, Across, "differ after"),
+    TROUPE_CASE(ForwardWaitsForNoGather, AcrossWithOwners, "differ after"),
     TROUPE_CASE(TailTakesTheNextScalars, AcrossWithSchedule, "differ after"),
     TROUPE_CASE(ReductionsCountedOverSteps, SkippingSteps,
                 "no progress for 1m"),
