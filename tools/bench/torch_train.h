@@ -25,7 +25,7 @@ namespace troupe::bench {
 struct TorchStep {
   std::string name;
   std::string precision = "f32";  // "bf16": under autocast
-  std::string mode = "eager";     // "channels_last", "compile"
+  std::string mode = "eager";     // one of torch_train.py
   int ranks = 1;
 };
 

@@ -15,6 +15,9 @@ error. PRECISION is f32, or bf16 by autocast, with parameters in f32. Modes:
     channels_last   the same with images, activations and weights in that layout
     compile         torch.compile of forward and loss; images are channels_last
     tensor          GPTs, on several ranks: tensor parallel by DTensor, not DDP
+    zero1           the optimizer is a ZeroRedundancyOptimizer
+    zero2, zero3    fully_shard in place of DDP, a unit for each child with
+                    parameters, without and with reshard_after_forward
 
 `first_step` answers at the end of the first step. `peak_memory` answers after
 some steps with the peak resident memory in MiB, summed over the processes;
@@ -48,6 +51,7 @@ BLOCKS = 10
 ONCE_STEPS = 11
 WIDE = 2236
 GPT2_VOCAB = 50304
+SHARDED = ("zero2", "zero3")  # modes that use fully_shard
 
 
 def attend(qkv, heads, causal):
@@ -145,13 +149,15 @@ def split_layers(model, ranks):
         block.attn.heads //= ranks
 
 
-def parameter_groups(model):
+def parameter_groups(model, mode):
     """Returns the parameters; a fused optimizer takes DTensors apart."""
+    if mode != "tensor":
+        return model.parameters()
     from torch.distributed.tensor import DTensor
     parameters = list(model.parameters())
     split = [p for p in parameters if isinstance(p, DTensor)]
     whole = [p for p in parameters if not isinstance(p, DTensor)]
-    return [{"params": group} for group in (split, whole) if group]
+    return [{"params": group} for group in (split, whole)]
 
 
 def gpt2():
@@ -215,12 +221,29 @@ def make_batch(case):
     return inputs, targets.flatten(), nn.CrossEntropyLoss()
 
 
-def make_optimizer(case, parameters, captured=False):
+def make_optimizer(case, parameters, captured=False, mode="eager"):
     """`captured`: a CUDA graph may record its steps."""
-    if not case.tokens:
-        return torch.optim.SGD(parameters, lr=0.01, fused=True)
-    return torch.optim.AdamW(parameters, lr=1e-3, fused=True,
-                             capturable=captured)
+    # fully_shard's tensors have no fused SGD.
+    fused = mode not in SHARDED or case.tokens
+    kind, options = torch.optim.SGD, {"lr": 0.01, "fused": fused}
+    if case.tokens:
+        kind, options = torch.optim.AdamW, {"lr": 1e-3, "fused": fused,
+                                            "capturable": captured}
+    if mode == "zero1":
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+        return ZeroRedundancyOptimizer(parameters, kind, **options)
+    return kind(parameters, **options)
+
+
+def shard(model, reshard):
+    """Divides parameters, gradients and states among the ranks (FSDP2)."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    for child in model.children():
+        if any(True for _ in child.parameters()):
+            fully_shard(child, mesh=mesh, reshard_after_forward=reshard)
+    fully_shard(model, mesh=mesh, reshard_after_forward=reshard)
 
 
 class Training:
@@ -236,10 +259,13 @@ class Training:
             layout = {"memory_format": torch.channels_last}
             self.model = self.model.to(**layout)
             self.inputs = self.inputs.contiguous(**layout)
+        if mode in SHARDED:
+            shard(self.model, reshard=mode == "zero3")
         if mode == "tensor":
             split_layers(self.model, ranks)
-        self.optimizer = make_optimizer(case, parameter_groups(self.model))
-        if ranks > 1 and mode != "tensor":
+        self.optimizer = make_optimizer(case, parameter_groups(self.model, mode),
+                                        mode=mode)
+        if ranks > 1 and mode not in SHARDED and mode != "tensor":
             # These are the faster settings of DDP.
             self.model = nn.parallel.DistributedDataParallel(
                 self.model, gradient_as_bucket_view=True, static_graph=True)

@@ -6,17 +6,22 @@
 //   ... --case=toy_mlp,mlp_25m --ranks=2      some cases, one number of ranks
 //   ... --seconds=2 --rounds=9                longer, and more often
 //   ... --json                                one JSON object a row
-//   ... --zero=1                              beside a stage of ZeRO
+//   ... --zero=1,3                            beside stages of ZeRO
+//   ... --processes=2                         our ranks in two processes
+//   ... --set=comm.inline_bytes=0             our job with further settings
 //
 // Rows: steps per second of a case, by ranks; first_step, the time from the
 // start of a process to the end of its first step; peak_memory, the peak
 // resident memory (the peer's is the sum over its processes, as its ranks share
 // less); scaling_25m, the time of a 2-rank step of mlp_25m over that of a
-// 1-rank step. With --zero, the rows of 2 ranks also come with that stage of
-// ZeRO, and the time of such a step over that of a plain one.
+// 1-rank step. With --zero, the rows of 2 ranks also come with each stage of
+// ZeRO, and the time of such a step over that of a plain one in the same turn.
+// The peer's stages are ZeroRedundancyOptimizer (1) and fully_shard, which
+// keeps whole parameters between forward and backward (2) or not (3).
 //
 // Ours runs the whole engine: actors, loader, samples gathered from memory. The
-// peer's batch is one fixed tensor, which favours the peer.
+// peer's batch is one fixed tensor, which favours the peer. Several ranks of
+// the peer are always processes.
 
 #include <chrono>
 #include <cstdio>
@@ -28,12 +33,15 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "actors/job.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
 #include "tools/bench/figure_table.h"
 #include "tools/bench/peer.h"
+#include "tools/bench/process_job.h"
 #include "tools/bench/report.h"
 #include "tools/bench/torch_train.h"
 #include "tools/bench/train_case.h"
@@ -56,18 +64,24 @@ ABSL_FLAG(std::int64_t, inline_bytes, -1,
 ABSL_FLAG(bool, fuse_updates, true,
           "reduce and update in one pass if the compute strand reduces");
 ABSL_FLAG(
-    int, zero, 0,
-    "stage of ZeRO under which steps of several ranks are timed, too, and "
-    "compared with plain ones; 0: none");
+    std::vector<std::string>, zero, {},
+    "stages of ZeRO under which steps of several ranks are timed, too, and "
+    "compared with plain ones: 1, 2, 3");
+ABSL_FLAG(int, processes, 1,
+          "processes of this machine that have our ranks, where there are as "
+          "many; a turn then starts them anew");
+ABSL_FLAG(std::vector<std::string>, set, {},
+          "further settings of our job, such as comm.cross_step=true");
 ABSL_FLAG(std::string, once, "",
-          "first_step or peak_memory: measures that of --case in this process; "
-          "the benchmark starts itself with it");
+          "first_step, peak_memory or rate: measures that of --case in this "
+          "process; the benchmark starts itself with it");
 
 namespace troupe::bench {
 namespace {
 
 constexpr char kFirstStep[] = "first_step";
 constexpr char kPeakMemory[] = "peak_memory";
+constexpr char kOnceRate[] = "rate";
 constexpr int kMemorySteps = 11;
 constexpr const char* kCases[] = {"toy_mlp", "toy_cnn", "mnist_mlp", "mlp_25m"};
 constexpr char kRate[] = "steps/s";
@@ -77,10 +91,32 @@ constexpr char kRate[] = "steps/s";
 constexpr char kScalingCase[] = "mlp_25m";
 constexpr int kScalingTurns = 4;
 
-absl::StatusOr<actors::JobSpec> MakeJob(const std::string& name, int ranks) {
-  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeTrainJob(name, ranks));
-  spec.plan.inline_bytes = absl::GetFlag(FLAGS_inline_bytes);
+// Returns the stages of --zero.
+absl::StatusOr<std::vector<int>> ZeroStages() {
+  std::vector<int> stages;
+  for (const std::string& text : absl::GetFlag(FLAGS_zero)) {
+    int stage = 0;
+    if (!absl::SimpleAtoi(text, &stage) || stage < 1 ||
+        stage > pipeline::kZeroStageMax) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--zero: \"", text, "\" is no stage; choose from 1 to ",
+                       pipeline::kZeroStageMax));
+    }
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+// Returns a job under a stage of ZeRO; 0: a plain one.
+absl::StatusOr<actors::JobSpec> MakeJob(const std::string& name, int ranks,
+                                        int stage = 0) {
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
+                          MakeTrainJob(name, ranks, absl::GetFlag(FLAGS_set)));
+  if (absl::GetFlag(FLAGS_inline_bytes) >= 0) {
+    spec.plan.inline_bytes = absl::GetFlag(FLAGS_inline_bytes);
+  }
   spec.plan.fuse_updates = absl::GetFlag(FLAGS_fuse_updates);
+  spec.plan.zero_stage = stage;
   return spec;
 }
 
@@ -100,6 +136,20 @@ class FirstStep : public actors::JobObserver {
 
 // Runs the one measurement of a process that OnceRound() started.
 absl::Status RunOnce(const std::string& what, const std::string& name) {
+  if (what == kOnceRate) {
+    TROUPE_ASSIGN_OR_RETURN(const std::vector<int> stages, ZeroStages());
+    const int ranks = absl::GetFlag(FLAGS_ranks);
+    ProcessJob job;
+    job.make = [&] {
+      return MakeJob(name, ranks, stages.empty() ? 0 : stages[0]);
+    };
+    job.processes = absl::GetFlag(FLAGS_processes);
+    TROUPE_ASSIGN_OR_RETURN(
+        const double rate,
+        StepsPerSecondInProcesses(job, absl::GetFlag(FLAGS_seconds)));
+    std::printf("%g\n", rate);
+    return absl::OkStatus();
+  }
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           MakeJob(name, absl::GetFlag(FLAGS_ranks)));
   if (what == kFirstStep) {
@@ -121,6 +171,7 @@ class Bench {
                                                      : Report::Form::kTable) {}
 
   absl::Status Run() {
+    TROUPE_ASSIGN_OR_RETURN(stages_, ZeroStages());
     for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
       if (!absl::GetFlag(FLAGS_json)) {
         std::fprintf(stderr, "round %d\n", round + 1);
@@ -164,22 +215,47 @@ class Bench {
     for (int turn = 0; turn < turns; ++turn) {
       for (int ranks : Ranks()) {
         TROUPE_RETURN_IF_ERROR(RateRound(name, ranks, seconds));
-        if (absl::GetFlag(FLAGS_zero) == 0 || ranks == 1) continue;
-        TROUPE_RETURN_IF_ERROR(ZeroRound(name, ranks, seconds));
+        for (const int stage : stages_) {
+          if (ranks == 1) continue;
+          TROUPE_RETURN_IF_ERROR(ZeroRound(name, ranks, stage, seconds));
+        }
       }
     }
     return absl::OkStatus();
   }
 
-  absl::Status RateRound(const std::string& name, int ranks, double seconds) {
-    Figure& figure = table_.At(name, ranks, kRate, Better::kHigher);
-    TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec, MakeJob(name, ranks));
+  // Returns our steps per second.
+  static absl::StatusOr<double> OurRate(const std::string& name, int ranks,
+                                        int stage, double seconds) {
+    const int processes = absl::GetFlag(FLAGS_processes);
+    if (processes == 1 || ranks < processes) {
+      TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
+                              MakeJob(name, ranks, stage));
+      return actors::StepsPerSecond(spec, seconds);
+    }
+    std::vector<std::string> arguments = {
+        absl::StrCat("--once=", kOnceRate),
+        absl::StrCat("--case=", name),
+        absl::StrCat("--ranks=", ranks),
+        absl::StrCat("--processes=", processes),
+        absl::StrCat("--seconds=", seconds),
+        absl::StrCat("--inline_bytes=", absl::GetFlag(FLAGS_inline_bytes)),
+        absl::StrCat("--fuse_updates=", absl::GetFlag(FLAGS_fuse_updates)),
+        absl::StrCat("--set=", absl::StrJoin(absl::GetFlag(FLAGS_set), ","))};
+    if (stage > 0) arguments.push_back(absl::StrCat("--zero=", stage));
+    return AskSelfOnce(std::move(arguments));
+  }
+
+  // Adds a turn of steps under a stage of ZeRO, of both sides, to a row.
+  absl::Status AddRates(const std::string& name, int ranks, int stage,
+                        double seconds, Figure& figure) {
     TROUPE_ASSIGN_OR_RETURN(const double rate,
-                            actors::StepsPerSecond(spec, seconds));
+                            OurRate(name, ranks, stage, seconds));
     figure.ours.push_back(rate);
     if (!torch_.is_there()) return absl::OkStatus();
     TorchStep step;
     step.name = name;
+    if (stage > 0) step.mode = absl::StrCat("zero", stage);
     step.ranks = ranks;
     TROUPE_ASSIGN_OR_RETURN(const double theirs,
                             torch_.StepsPerSecond(step, seconds));
@@ -187,17 +263,22 @@ class Bench {
     return absl::OkStatus();
   }
 
+  absl::Status RateRound(const std::string& name, int ranks, double seconds) {
+    return AddRates(name, ranks, /*stage=*/0, seconds,
+                    table_.At(name, ranks, kRate, Better::kHigher));
+  }
+
   // Times steps under a stage of ZeRO, after RateRound().
-  absl::Status ZeroRound(const std::string& name, int ranks, double seconds) {
-    TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeJob(name, ranks));
-    spec.plan.zero_stage = absl::GetFlag(FLAGS_zero);
-    TROUPE_ASSIGN_OR_RETURN(const double rate,
-                            actors::StepsPerSecond(spec, seconds));
-    const std::string row = absl::StrCat(name, " zero ", spec.plan.zero_stage);
-    table_.At(row, ranks, kRate, Better::kHigher).ours.push_back(rate);
-    const double plain = table_.Find(name, ranks, kRate)->ours.back();
-    table_.At(row, ranks, "x plain", Better::kLower)
-        .ours.push_back(plain / rate);
+  absl::Status ZeroRound(const std::string& name, int ranks, int stage,
+                         double seconds) {
+    const std::string row = absl::StrCat(name, " zero ", stage);
+    Figure& rates = table_.At(row, ranks, kRate, Better::kHigher);
+    TROUPE_RETURN_IF_ERROR(AddRates(name, ranks, stage, seconds, rates));
+    const Figure& plain = *table_.Find(name, ranks, kRate);
+    Figure& quotient = table_.At(row, ranks, "x plain", Better::kLower);
+    quotient.ours.push_back(plain.ours.back() / rates.ours.back());
+    if (!torch_.is_there()) return absl::OkStatus();
+    quotient.peer.push_back(plain.peer.back() / rates.peer.back());
     return absl::OkStatus();
   }
 
@@ -246,6 +327,7 @@ class Bench {
 
   TorchTrain torch_;
   FigureTable table_;
+  std::vector<int> stages_;  // stages of ZeRO to time
 };
 
 absl::Status Main(const char* program) {

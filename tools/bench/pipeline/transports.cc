@@ -11,18 +11,10 @@
 // step within one as their peer. Each turn runs in new processes, and turns
 // alternate: one round begins with one process, the next with TCP.
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -31,9 +23,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "actors/job.h"
-#include "actors/step_seconds.h"
 #include "base/check.h"
-#include "base/files/owned_fd.h"
+#include "tools/bench/process_job.h"
 #include "tools/bench/report.h"
 #include "tools/bench/train_case.h"
 
@@ -56,25 +47,6 @@ constexpr Way kWays[] = {{"one process", 1, actors::Transport::kAuto},
                          {"shm", 2, actors::Transport::kShm},
                          {"tcp", 2, actors::Transport::kTcp}};
 
-struct Pipe {
-  base::OwnedFd read, write;
-};
-
-absl::StatusOr<Pipe> MakePipe() {
-  int ends[2];
-  if (::pipe(ends) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  return Pipe{base::OwnedFd(ends[0]), base::OwnedFd(ends[1])};
-}
-
-template <typename T>
-bool Write(const base::OwnedFd& fd, const T& value) {
-  return ::write(fd.get(), &value, sizeof(value)) == sizeof(value);
-}
-template <typename T>
-bool Read(const base::OwnedFd& fd, T& value) {
-  return ::read(fd.get(), &value, sizeof(value)) == sizeof(value);
-}
-
 absl::StatusOr<actors::JobSpec> MakeJob() {
   const std::string name = absl::GetFlag(FLAGS_case);
   const int micro_batch = name == "mlp8" ? 128 : 8;
@@ -87,70 +59,13 @@ absl::StatusOr<actors::JobSpec> MakeJob() {
        absl::StrCat("mesh.schedule=", absl::GetFlag(FLAGS_schedule))});
 }
 
-// Runs one process of the job; process 0 writes the milliseconds to `result`,
-// and sends its port to the other process through `port`.
-absl::Status RunProcess(const Way& way, int process, const Pipe& port,
-                        const Pipe& result) {
-  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeJob());
-  if (way.processes > 1) {
-    actors::ClusterOptions cluster;
-    cluster.process = process;
-    cluster.processes = way.processes;
-    cluster.transport = way.transport;
-    cluster.insecure = true;  // on loopback
-    cluster.on_listening = [&port](int at) {
-      return Write(port.write, at)
-                 ? absl::OkStatus()
-                 : absl::InternalError("the port could not be told");
-    };
-    if (process > 0 && !Read(port.read, cluster.master_port)) {
-      return absl::InternalError("process 0 told no port");
-    }
-    spec.cluster = std::move(cluster);
-  }
-  if (process > 0) return actors::RunJob(spec, nullptr).status();
-  TROUPE_ASSIGN_OR_RETURN(
-      const double rate,
-      actors::StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
-  return Write(result.write, 1e3 / rate)
-             ? absl::OkStatus()
-             : absl::InternalError("the time could not be told");
-}
-
 // Returns the milliseconds of a step.
 absl::StatusOr<double> Measure(const Way& way) {
-  TROUPE_ASSIGN_OR_RETURN(Pipe port, MakePipe());
-  TROUPE_ASSIGN_OR_RETURN(Pipe result, MakePipe());
-  std::vector<pid_t> children;
-  for (int process = 0; process < way.processes; ++process) {
-    const pid_t child = ::fork();
-    if (child < 0) return absl::ErrnoToStatus(errno, "fork");
-    if (child == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (process > 0) {
-        port.write.reset();
-        result.write.reset();
-      }
-      const absl::Status status = RunProcess(way, process, port, result);
-      if (!status.ok()) {
-        std::fprintf(stderr, "process %d: %s\n", process,
-                     status.ToString().c_str());
-      }
-      ::_exit(status.ok() ? 0 : 1);
-    }
-    children.push_back(child);
-  }
-  // With the write ends closed here, reading ends when process 0 does.
-  port.write.reset();
-  result.write.reset();
-  double milliseconds = 0;
-  const bool told = Read(result.read, milliseconds);
-  for (const pid_t child : children) {
-    if (!told) ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-  }
-  if (told) return milliseconds;
-  return absl::InternalError(absl::StrCat(way.name, ": no time was told"));
+  TROUPE_ASSIGN_OR_RETURN(
+      const double rate,
+      StepsPerSecondInProcesses({MakeJob, way.processes, way.transport},
+                                absl::GetFlag(FLAGS_seconds)));
+  return 1e3 / rate;
 }
 
 absl::Status Main() {
