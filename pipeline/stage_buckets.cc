@@ -315,10 +315,11 @@ ReductionOptions ReductionsOf(const PlanOptions& options, const Plan& plan,
   reductions.reduce_findings =
       options.mesh.pp() > 1 || plan.owners() > 1 || plan.SplitsParameters();
   reductions.gather_values = plan.owners() > 1 && !plan.gathers_values();
-  // If steps overlap, gathers run beside the next forward.
-  const bool overlaps = options.cross_step && !plan.SlicesGradients();
+  // If steps overlap, gathers run beside the next forward. A reduction that
+  // frees the memory of gradients must not wait for an update.
+  const bool at_end = options.cross_step || plan.SlicesGradients();
   reductions.gather_order = reduce_inline ? GatherOrder::kBehindUpdate
-                            : overlaps    ? GatherOrder::kAtEnd
+                            : at_end      ? GatherOrder::kAtEnd
                                           : GatherOrder::kBehindNext;
   reductions.each_micro_batch = plan.ReducesEachMicroBatch();
   reductions.fuse_updates = options.fuse_updates && reduce_inline &&

@@ -43,7 +43,6 @@ absl::Status Dispatcher::Begin(StepKind kind, std::int64_t step,
                    present_->cursor.table().micro_batches(),
                "a step has one batch per micro-batch");
   present_->Begin(kind, step, trains ? &losses_.Next() : &losses_.present());
-  ready_ = 0;
   parts_.position.BeginStep(kind, step);
   trace_.BeginStep(kind, step);
   TROUPE_RETURN_IF_ERROR(present_->loss->BeginStep(
@@ -122,10 +121,7 @@ absl::Status Dispatcher::Run(StepInFlight& step, int id) {
   TROUPE_CHECK(action != nullptr, "a receive ends with its message");
   step.cursor.Start(id);
   if (pipeline::IsCompute(step.ActionAt(id).kind)) step.computing = id;
-  if (pipeline::ReducesBucket(step.ActionAt(id).kind)) {
-    ++reducing_;
-    --ready_;
-  }
+  reducing_ += pipeline::ReducesBucket(step.ActionAt(id).kind);
   const StepInFlight* const outer = std::exchange(beginning_, &step);
   const absl::StatusOr<StepAction::Progress> progress =
       action->Begin(id, step, *this);
@@ -190,7 +186,6 @@ void Dispatcher::BucketReady(int chunk, int bucket, int micro_batch) {
   // must not wait for work that is enqueued in between, which may itself wait
   // for peers of the reduction.
   parts_.events.NoteReady(chunk, bucket);
-  ++ready_;
   present_->cursor.Give({SignalKind::kBucketReady, bucket, chunk, micro_batch});
 }
 
@@ -213,18 +208,14 @@ absl::Status Dispatcher::AwaitUpdate(int chunk, int bucket) {
 // One bucket is reduced while the gradients of the next are computed. With
 // other stages, which may wait for this one meanwhile, there is no limit. Nor
 // is there one for reductions that have not begun: they may wait for a bucket
-// that this backward completes later. But they may also stand behind the gather
-// of an updated bucket, and updates wait for the loss.
+// that this backward completes later.
 absl::Status Dispatcher::AwaitMemory() {
   if (parts_.setup.plan->stages.size() > 1) return absl::OkStatus();
   while (true) {
     for (bool ran = true; ran;) {
       TROUPE_ASSIGN_OR_RETURN(ran, RunNext(*present_, /*busy=*/true));
     }
-    const int loss = present_->index.Find(pipeline::ActionKind::kReduceLoss, 0);
-    const bool loss_may_hold = ready_ > 0 && reducing_ + ready_ > 1 &&
-                               loss >= 0 && present_->cursor.UnderWay(loss);
-    if (reducing_ < 2 && !loss_may_hold) return absl::OkStatus();
+    if (reducing_ < 2) return absl::OkStatus();
     parts_.wait.AwaitNews();
   }
 }

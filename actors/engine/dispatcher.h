@@ -146,7 +146,6 @@ class Dispatcher : private Chunk::Listener {
   StepInFlight* present_ = &train_;
   const StepInFlight* beginning_ = &train_;  // step of the action that begins
   int reducing_ = 0;  // reductions of buckets that have begun, but not ended
-  int ready_ = 0;  // complete buckets of the present step that wait for theirs
 };
 
 }  // namespace troupe::actors

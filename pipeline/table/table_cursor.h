@@ -94,8 +94,6 @@ class TableCursor {
   bool Runnable(int action) const {
     return missing_[action] == 0 && IsNext(action);
   }
-  // Returns whether `action` has started, but not ended.
-  bool UnderWay(int action) const { return started(action) && !given_[action]; }
   // Returns the actions that have not ended, for errors: "B1 AR0 UP0".
   std::string Unfinished() const;
 

@@ -288,15 +288,12 @@ TEST(TableCursorTest, DrainsWhileGathersOfUpdatesAreLeft) {
     cursor.Finish("AR1");
     cursor.Give(SignalKind::kBucketReduced, 1);
     cursor.Run("UP1");
-    EXPECT_FALSE((*cursor).UnderWay(7));
     cursor.Start("AG1");
-    EXPECT_TRUE((*cursor).UnderWay(7));
     EXPECT_TRUE((*cursor).Runnable(8)) << "started is enough";
     cursor.Run("AG0");
     EXPECT_TRUE((*cursor).draining());
     EXPECT_FALSE((*cursor).complete());
     cursor.Finish("AG1");
-    EXPECT_FALSE((*cursor).UnderWay(7));
     EXPECT_TRUE((*cursor).complete());
     (*cursor).Begin();
   }
