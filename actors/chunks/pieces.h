@@ -2,9 +2,9 @@
 // equal parts of those that are split (nn/autograd/sharding.h), and files have
 // them whole. So are the states of which replicas have slices.
 //
-//   WholeSlots wholes(arena.slots().size());
-//   wholes[i] = {value, momentum};          // of a parameter that is split
-//   wholes[j] = {nn::Tensor(), momentum};   // of one whose states are shared
+//     WholeSlots wholes(arena.slots().size());
+//     wholes[i] = {value, momentum};          // of a parameter that is split
+//     wholes[j] = {nn::Tensor(), momentum};   // of one whose states are shared
 //
 // Threads: any number.
 
