@@ -316,8 +316,13 @@ ReductionOptions ReductionsOf(const PlanOptions& options, const Plan& plan,
       options.mesh.pp() > 1 || plan.owners() > 1 || plan.SplitsParameters();
   reductions.gather_values = plan.owners() > 1 && !plan.gathers_values();
   // If steps overlap, gathers run beside the next forward. A reduction that
-  // frees the memory of gradients must not wait for an update.
-  const bool at_end = options.cross_step || plan.SlicesGradients();
+  // frees the memory of gradients must not wait for an update. And only time
+  // would say whether a gather or the sum of a tied bucket, which is in another
+  // group, starts first, and not the same on all replicas.
+  const bool has_ties =
+      std::any_of(reductions.tied.begin(), reductions.tied.end(),
+                  [](int buckets) { return buckets > 0; });
+  const bool at_end = options.cross_step || plan.SlicesGradients() || has_ties;
   reductions.gather_order = reduce_inline ? GatherOrder::kBehindUpdate
                             : at_end      ? GatherOrder::kAtEnd
                                           : GatherOrder::kBehindNext;

@@ -184,7 +184,7 @@ void AddRounding(std::int64_t first, std::int64_t n, std::vector<OpCase>& all) {
                                       HashName("0.weight"), first};
          TROUPE_RETURN_IF_ERROR(k.RoundAtRandom(draws, scalars, in[0], out[0]));
          TROUPE_RETURN_IF_ERROR(k.Copy(out[0], out[1]));
-         const Tensor minus = MakeTensor({1}, DType::kF32, {-1}, k.allocator());
+         const Tensor minus = MakeTensor({1}, DType::kF64, {-1}, k.allocator());
          TROUPE_RETURN_IF_ERROR(k.Scale(in[0], minus, out[2]));
          return k.Add(out[1], out[2], out[2]);
        }});
