@@ -327,9 +327,14 @@ def draw_tp(rng, case):
     heads = config["model"].get("heads", 1)
     if heads == 1 or config["optimizer"]["kind"] in ("lamb", "lars"):
         return
-    case["phases"] = [{**phase, "mesh": {**phase["mesh"], "tp": heads}}
-                      if rng.random() < 0.6 else phase
-                      for phase in case["phases"]]
+    context = config["data"].get("context", 1)  # tokens of a text
+    for number, phase in enumerate(case["phases"]):
+        if rng.random() >= 0.6:
+            continue
+        mesh = {**phase["mesh"], "tp": heads}
+        if context % heads == 0 and rng.random() < 0.5:
+            mesh["sequence_parallel"] = True
+        case["phases"][number] = {**phase, "mesh": mesh}
 
 
 def draw_checkpoint(rng):
