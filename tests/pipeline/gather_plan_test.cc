@@ -69,7 +69,7 @@ TEST(GatherPlanTest, PartsAreTheModulesOfSequentials) {
   EXPECT_TRUE(PlanOf(OptionsOf(1)).stages[0].first_parts.empty());
 }
 
-// As the positions of a ViT, whose names stand beside those of its blocks.
+// The positions of a ViT are such a child: their names have no prefix.
 TEST(GatherPlanTest, OneChildMayHaveNoName) {
   const nn::ModelFactory make = [] {
     auto model = std::make_unique<nn::Sequential>();

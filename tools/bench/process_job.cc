@@ -94,7 +94,7 @@ absl::StatusOr<double> StepsPerSecondInProcesses(const ProcessJob& job,
     }
     children.push_back(child);
   }
-  // With the write ends closed here, reading ends when process 0 does.
+  // Closing the write ends here lets reading end when process 0 does.
   port.write.reset();
   result.write.reset();
   double rate = 0;
