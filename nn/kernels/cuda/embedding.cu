@@ -8,7 +8,8 @@
 #include "nn/kernels/cuda/kernel_parts/elements.h"
 #include "nn/kernels/cuda/kernel_parts/reduce.h"
 
-// Letters: R rows looked up, V rows of the table, D elements of a row.
+// Letters: R rows looked up, V rows of the table or of a rank's piece of it, D
+// elements of a row.
 
 namespace troupe::nn::cuda {
 namespace {
@@ -18,14 +19,19 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpThreads;
 
+// The rows that a table has: V from `first` on, of a whole one of `whole`.
+struct TableRows {
+  std::int64_t first, V, whole;
+};
+
 // Copies the rows; writes zeros for a row outside the table.
 template <int kVector, typename Word>
 __global__ void __launch_bounds__(kThreads)
-    CopyRowsKernel(std::int64_t R, std::int64_t V, std::int64_t D,
+    CopyRowsKernel(std::int64_t R, TableRows of, std::int64_t D,
                    const std::int64_t* rows, const Word* table, Word* y,
                    DataError* error) {
   if (blockIdx.x == 0) {
-    CheckIndices<kThreads>(R, rows, kEmbeddingRow, V, error);
+    CheckIndices<kThreads>(R, rows, kEmbeddingRow, of.whole, error);
     return;
   }
   const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
@@ -34,8 +40,8 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t r =
            static_cast<std::int64_t>(blockIdx.x - 1) * kWarps + warp;
        r < R; r += warps) {
-    const std::int64_t row = rows[r];
-    const bool inside = row >= 0 && row < V;
+    const std::int64_t row = rows[r] - of.first;
+    const bool inside = rows[r] >= of.first && row < of.V;
     for (std::int64_t d = lane * kVector; d < D; d += kWarpThreads * kVector) {
       Pack<Word, kVector> pack{};
       if (inside) pack = LoadPack<kVector>(table + row * D + d);
@@ -45,8 +51,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename Word>
-absl::Status CopyRows(const CudaOps& cuda, In rows, In table, Tensor& y) {
-  const std::int64_t R = rows.numel(), V = table.dim(0), D = table.dim(1);
+absl::Status CopyRows(const CudaOps& cuda, const char* op, In rows,
+                      const TableRows& of, In table, Tensor& y) {
+  const std::int64_t R = rows.numel(), D = table.dim(1);
   const auto* from = static_cast<const Word*>(table.device_data());
   auto* to = static_cast<Word*>(y.device_data());
   const bool vectors =
@@ -56,19 +63,34 @@ absl::Status CopyRows(const CudaOps& cuda, In rows, In table, Tensor& y) {
       1 + std::min(kElementBlocksMax, (R + kWarps - 1) / kWarps)));
   shape.block = dim3(kThreads);
   return base::Launch(
-      "EmbeddingForward",
+      op,
       vectors ? CopyRowsKernel<kVectorOf<Word>, Word> : CopyRowsKernel<1, Word>,
-      shape, cuda.stream, R, V, D, Data<std::int64_t>(rows), from, to,
+      shape, cuda.stream, R, of, D, Data<std::int64_t>(rows), from, to,
       cuda.error);
 }
+
+template <typename T>
+using TableWord =
+    std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>;
 
 struct EmbeddingForward {
   template <typename T>
   static absl::Status Run(const CudaOps& cuda, In rows, In table, Tensor& y) {
-    using Word =
-        std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>;
     if (rows.numel() == 0) return absl::OkStatus();
-    return CopyRows<Word>(cuda, rows, table, y);
+    const TableRows all = {/*first=*/0, table.dim(0), table.dim(0)};
+    return CopyRows<TableWord<T>>(cuda, "EmbeddingForward", rows, all, table,
+                                  y);
+  }
+};
+
+struct PieceEmbeddingForward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In rows, std::int64_t first,
+                          std::int64_t whole, In piece, Tensor& y) {
+    if (rows.numel() == 0) return absl::OkStatus();
+    const TableRows own = {first, piece.dim(0), whole};
+    return CopyRows<TableWord<T>>(cuda, "PieceEmbeddingForward", rows, own,
+                                  piece, y);
   }
 };
 
@@ -87,6 +109,7 @@ constexpr std::int64_t kUnlistedRowsMax = 1024;
 constexpr int kTermsAtOnce = 8;
 
 struct Parts {
+  std::int64_t first;        // number of the table's first row in `rows`
   std::int64_t count;        // number of parts
   std::int64_t rows_of_one;  // rows of the table in each part
   std::int64_t* sizes;       // [count]: lookups in each part
@@ -100,7 +123,7 @@ template <typename Visit>
 __device__ __forceinline__ void VisitPart(const Parts& parts, std::int64_t R,
                                           const std::int64_t* rows,
                                           Visit visit) {
-  const std::int64_t begin = blockIdx.x * parts.rows_of_one;
+  const std::int64_t begin = parts.first + blockIdx.x * parts.rows_of_one;
   const std::int64_t end = begin + parts.rows_of_one;
   for (std::int64_t chunk = 0; chunk < R; chunk += kThreads) {
     const std::int64_t r = chunk + threadIdx.x;
@@ -146,8 +169,8 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-// Computes dtable[v] (+)= the sum over the lookups of v. If `lists` is null,
-// there is one part, whose list is 0, 1, ... R - 1.
+// Computes dtable[v] (+)= the sum over the lookups of first + v. If `lists` is
+// null, there is one part, whose list is 0, 1, ... R - 1.
 template <int kVector, typename T>
 __global__ void __launch_bounds__(kThreads)
     SumRowsKernel(Parts parts, std::int64_t R, std::int64_t V, std::int64_t D,
@@ -169,13 +192,14 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t step = static_cast<std::int64_t>(gridDim.z) * kWarps;
   for (std::int64_t v = begin + blockIdx.z * kWarps + warp; v < end;
        v += step) {
+    const std::int64_t wanted = parts.first + v;
     Numbers<float, kVector> sums{};
     if (accumulate && d < D) sums = Load<kVector>(dtable + v * D + d);
     for (std::int64_t chunk = 0; chunk < size; chunk += kWarpThreads) {
       const std::int64_t i = chunk + lane;
       const std::int64_t r = i >= size ? 0 : listed ? list[i] : i;
       unsigned own = __ballot_sync(
-          kWholeWarp, i < size && rows[r] == v && v != padding_row);
+          kWholeWarp, i < size && rows[r] == wanted && wanted != padding_row);
       // A row with many lookups, such as the most frequent token of a text, is
       // one long sum: its terms are added in order, but several are loaded at
       // the same time.
@@ -222,14 +246,14 @@ absl::Status ListParts(const CudaOps& cuda, In rows, std::int64_t V,
                       cuda.stream, *parts, R, Data<std::int64_t>(rows));
 }
 
-struct EmbeddingBackward {
+struct PieceEmbeddingBackward {
   template <typename T>
-  static absl::Status Run(const CudaOps& cuda, In rows, In dy,
-                          std::int64_t padding_row, bool accumulate,
+  static absl::Status Run(const CudaOps& cuda, In rows, std::int64_t first,
+                          In dy, std::int64_t padding_row, bool accumulate,
                           Tensor& dtable) {
     const std::int64_t R = rows.numel(), V = dtable.dim(0), D = dtable.dim(1);
     if (V * D == 0 || (R == 0 && accumulate)) return absl::OkStatus();
-    Parts parts{1, V, nullptr, nullptr};
+    Parts parts{first, 1, V, nullptr, nullptr};
     Tensor memory;
     if (R > kUnlistedRowsMax) {
       TROUPE_ASSIGN_OR_RETURN(
@@ -254,6 +278,17 @@ struct EmbeddingBackward {
         vectors ? SumRowsKernel<kVectorOf<T>, T> : SumRowsKernel<1, T>, shape,
         cuda.stream, parts, R, V, D, Data<std::int64_t>(rows), from,
         padding_row, accumulate, to);
+  }
+};
+
+// The whole table is the only piece.
+struct EmbeddingBackward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In rows, In dy,
+                          std::int64_t padding_row, bool accumulate,
+                          Tensor& dtable) {
+    return PieceEmbeddingBackward::Run<T>(cuda, rows, /*first=*/0, dy,
+                                          padding_row, accumulate, dtable);
   }
 };
 
@@ -338,6 +373,8 @@ template <>
 void BindFamily(EmbeddingKernels& ops, CudaOps* state) {
   BindFloating<EmbeddingForward>(ops.EmbeddingForward, state);
   BindFloating<EmbeddingBackward>(ops.EmbeddingBackward, state);
+  BindFloating<PieceEmbeddingForward>(ops.PieceEmbeddingForward, state);
+  BindFloating<PieceEmbeddingBackward>(ops.PieceEmbeddingBackward, state);
   BindFloating<AddPositions>(ops.AddPositions, state);
   BindFloating<AddPositionsBackward>(ops.AddPositionsBackward, state);
 }

@@ -17,8 +17,6 @@ namespace {
 
 // --- Cross entropy: a warp computes a row, or a block if rows are long ---
 
-// A row with more classes than this is computed by a block.
-constexpr std::int64_t kWarpClassesMax = 2048;
 // Blocks on a multiprocessor: while one merges its sums, others read. On an
 // H200, GPT-2's 32,768 rows of 50,304 classes in bf16 take 2.7 ms this way, and
 // 5.3 ms with blocks of 1,024 threads, although their rows stay in the cache
@@ -279,6 +277,7 @@ template <>
 void BindFamily(LossKernels& ops, CudaOps* state) {
   BindFloating<SoftmaxCrossEntropy>(ops.SoftmaxCrossEntropy, state);
   BindFloating<WeightedCrossEntropy>(ops.WeightedCrossEntropy, state);
+  BindPieceLosses(ops, state);
   BindPairLosses(ops, state);
   ops.CombineLosses.Bind<CombineLosses>(state);
 }

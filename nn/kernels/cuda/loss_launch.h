@@ -21,6 +21,8 @@ namespace troupe::nn::cuda {
 
 inline constexpr int kLossThreads = 256;
 inline constexpr std::int64_t kLossBlocksMax = 1024;
+// A row of logits with more classes than this is computed by a block.
+inline constexpr std::int64_t kWarpClassesMax = 2048;
 
 // Merges the parts of all blocks; launched with one block.
 static __global__ void __launch_bounds__(kLossThreads)
@@ -66,7 +68,8 @@ inline absl::Status EndLoss(const CudaOps& cuda, const LossLaunch& launch) {
                       blocks, launch.out);
 }
 
-// Binds the losses of pairs; BindFamily() calls it.
+// Bind the losses of split logits and those of pairs; BindFamily() calls them.
+void BindPieceLosses(LossKernels& ops, CudaOps* state);
 void BindPairLosses(LossKernels& ops, CudaOps* state);
 
 }  // namespace troupe::nn::cuda

@@ -27,6 +27,33 @@ void AddEmbedding(std::int64_t R, std::int64_t V, std::int64_t D,
   }
 }
 
+// Rows from `first` on of a table of V, of which a rank has P, some of them
+// padding.
+void AddPiece(std::int64_t R, std::int64_t V, std::int64_t first,
+              std::int64_t P, std::int64_t D, std::vector<OpCase>& all) {
+  const std::string size =
+      absl::StrCat(R, "x", V, "x", D, "_", first, "_to_", first + P);
+  const Operand rows = {{R}, Operand::Fill::kRows, DType::kI64, V};
+  all.push_back({"piece_embedding_" + size,
+                 {rows, Normal({P, D})},
+                 {Poison({R, D})},
+                 [=](Kernels& k, Inputs in, Outputs out) {
+                   return k.PieceEmbeddingForward(in[0], first, V, in[1],
+                                                  out[0]);
+                 }});
+  const std::int64_t padding_row = V > 30 ? 16 : -1;
+  for (bool accumulate : {false, true}) {
+    all.push_back(
+        {absl::StrCat("piece_embedding_dw_", accumulate ? "added_" : "", size),
+         {rows, Normal({R, D})},
+         {Gradient(accumulate, {P, D})},
+         [=](Kernels& k, Inputs in, Outputs out) {
+           return k.PieceEmbeddingBackward(in[0], first, in[1], padding_row,
+                                           accumulate, out[0]);
+         }});
+  }
+}
+
 void AddPositions(const Shape& x, std::int64_t P, std::int64_t first,
                   std::vector<OpCase>& all) {
   const std::string size =
@@ -56,6 +83,11 @@ void AddEmbeddingCases(std::vector<OpCase>& all) {
   AddEmbedding(40, 17, 33, all);
   AddEmbedding(1500, 41, 24, all);
   AddEmbedding(1030, 1030, 9, all);
+  AddPiece(0, 7, 4, 4, 3, all);
+  AddPiece(40, 17, 9, 9, 33, all);
+  AddPiece(40, 17, 18, 6, 8, all);  // padding alone
+  AddPiece(1500, 41, 14, 14, 24, all);
+  AddPiece(1030, 2050, 1025, 1025, 9, all);
   AddPositions({0, 2, 3}, 4, 1, all);
   AddPositions({3, 5, 7}, 5, 0, all);
   AddPositions({2, 3, 16}, 9, 4, all);

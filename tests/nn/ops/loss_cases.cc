@@ -94,6 +94,49 @@ void AddWeighted(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
   }
 }
 
+// Logits of `piece`, in P columns. The piece stands for all: the ranks' sums
+// are its own, so a target in another piece has a logit of 0 above the largest.
+void AddPiece(std::int64_t N, std::int64_t P, const ClassPiece& piece,
+              std::vector<OpCase>& all) {
+  const Operand labels = {
+      {N}, Operand::Fill::kLabels, DType::kI64, piece.classes};
+  const Operand weights = {
+      {piece.classes}, Operand::Fill::kNormal, DType::kF32, 0};
+  const Operand largest = {{N}, Operand::Fill::kPoison, DType::kF64, 0};
+  const Operand sums = {
+      {N, kNumPieceSums}, Operand::Fill::kPoison, DType::kF64, 0};
+  const std::string size = absl::StrCat(N, "x", P, "_", piece.first, "_to_",
+                                        piece.first + piece.count);
+  for (const bool smooths : {false, true}) {
+    const CrossEntropyRule rule = {kIgnoredLabel, smooths ? 0.1 : 0.0};
+    const auto run = [=](const Tensor& logits, Kernels& k, Inputs in,
+                         Outputs out, Tensor& d) -> absl::Status {
+      const Tensor by_class = smooths ? in[2] : Tensor();
+      TROUPE_RETURN_IF_ERROR(k.PieceLargest(logits, piece, out[0]));
+      TROUPE_RETURN_IF_ERROR(
+          k.PieceSums(logits, in[1], by_class, rule, piece, out[0], out[1]));
+      return k.PieceCrossEntropy(logits, in[1], by_class, rule, piece, out[0],
+                                 out[1], out[2], d);
+    };
+    const std::string name = absl::StrCat(
+        "piece_cross_entropy", smooths ? "_smoothed_by_class" : "", "_", size);
+    all.push_back({name + "_over_logits",
+                   {Normal({N, P}), labels, weights},
+                   {largest, sums, Stats(), Poison({N, P})},
+                   [run](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+                     TROUPE_RETURN_IF_ERROR(k.Copy(in[0], out[3]));
+                     return run(out[3], k, in, out, out[3]);
+                   }});
+    all.push_back({name + "_stats",
+                   {Normal({N, P}), labels, weights},
+                   {largest, sums, Stats()},
+                   [run](Kernels& k, Inputs in, Outputs out) {
+                     Tensor none;
+                     return run(in[0], k, in, out, none);
+                   }});
+  }
+}
+
 using PairKernel =
     std::function<absl::Status(Kernels&, Inputs, Tensor&, Tensor&)>;
 
@@ -172,6 +215,11 @@ void AddLossCases(std::vector<OpCase>& all) {
     AddWeighted(N, C, all);
     AddAllPairs(N, C, all);
   }
+  AddPiece(0, 5, {5, 4, 9}, all);
+  AddPiece(33, 5, {0, 5, 9}, all);
+  AddPiece(33, 5, {5, 4, 9}, all);
+  AddPiece(2050, 17, {34, 16, 50}, all);
+  AddPiece(3, 2999, {2999, 2998, 5997}, all);
   AddCombinedLosses(all);
 }
 

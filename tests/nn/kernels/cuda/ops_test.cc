@@ -165,6 +165,38 @@ TEST_F(CudaOpsTest, AGradientOfARowOutsideTheTableGoesNowhere) {
   }
 }
 
+// Rows and classes of other ranks are none of the errors.
+TEST_F(CudaOpsTest, APieceNamesWhatIsOutsideTheWhole) {
+  Tensor piece =
+      MakeTensor({4, 2}, DType::kF32, std::vector<double>(8, 2.0), memory());
+  Tensor rows = Tensor::Of<std::int64_t>({4}, {0, 5, 7, -1}, memory());
+  Tensor y = Poisoned({4, 2}, DType::kF32);
+  absl::Status status =
+      kernels_->PieceEmbeddingForward(rows, /*first=*/4, /*whole=*/7, piece, y);
+  EXPECT_EQ(status.message(),
+            "Embedding: index 2 is 7, but the table has 7 rows");
+  EXPECT_EQ(ValuesOf(y.Slice(0, 2)), (std::vector<double>{0, 0, 2, 2}));
+  EXPECT_EQ(ValuesOf(y.Slice(3, 4)), (std::vector<double>{0, 0}));
+
+  const ClassPiece classes = {/*first=*/4, /*count=*/3, /*classes=*/7};
+  Tensor logits = Tensor::Zeros({4, 4}, DType::kF32, memory());
+  Tensor targets = Tensor::Of<std::int64_t>({4}, {0, 5, 7, -1}, memory());
+  Tensor largest = Tensor::Zeros({4}, DType::kF64, memory());
+  Tensor sums = Poisoned({4, kNumPieceSums}, DType::kF64);
+  Tensor stats = Poisoned({3}, DType::kF64);
+  Tensor dlogits = Poisoned({4, 4}, DType::kF32);
+  ASSERT_TRUE(kernels_
+                  ->PieceSums(logits, targets, Tensor(), kIgnoredLabel, classes,
+                              largest, sums)
+                  .ok());
+  status = kernels_->PieceCrossEntropy(logits, targets, Tensor(), kIgnoredLabel,
+                                       classes, largest, sums, stats, dlogits);
+  EXPECT_EQ(status.message(),
+            "SoftmaxCrossEntropy: row 2 has target 7, but there are 7 classes");
+  EXPECT_EQ(stats.data<double>()[1], 2);
+  EXPECT_EQ(ValuesOf(dlogits.Slice(2, 4)), std::vector<double>(8, 0.0));
+}
+
 TEST_F(CudaOpsTest, OfSeveralCallsTheFirstErrorStays) {
   const StoragePtr block = *memory().Allocate(sizeof(cuda::DataError));
   cuda::CudaOps state;
