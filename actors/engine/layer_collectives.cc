@@ -39,9 +39,25 @@ absl::Status LayerCollectives::ReduceScatter(nn::ReduceOp op,
   return Run(comm::ReduceScatter(OpOf(op), input, range));
 }
 
+// The compute queue waits for each collective: it has completed all that are
+// before one that it has reached.
+absl::Status LayerCollectives::AwaitDevice() {
+  while (before_.size() >= kAheadMax) {
+    if (!before_.front().ready()) {
+      wait_->AwaitNews();
+      continue;
+    }
+    TROUPE_RETURN_IF_ERROR(before_.front().status());
+    before_.pop_front();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LayerCollectives::Run(const comm::Collective& collective) {
   const base::Event ready = nn::Record(*kernels_, nn::Queue::kCompute);
   if (on_device_) {
+    TROUPE_RETURN_IF_ERROR(AwaitDevice());
+    before_.push_back(ready);
     TROUPE_ASSIGN_OR_RETURN(const base::Event done,
                             comm_->Start(collective, ready));
     nn::Wait(*kernels_, nn::Queue::kCompute, done);

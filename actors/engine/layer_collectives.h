@@ -8,8 +8,10 @@
 // ranks by order; in the group that reduces buckets, a layer's collective could
 // stand before a bucket's on one rank and after it on another.
 //
-// In a group of devices (comm/device) the collective is enqueued, and later
-// work of the compute queue waits for it; otherwise the fiber waits.
+// A group of devices (comm/device, comm/nccl) enqueues the collective, and
+// later work of the compute queue waits for it; the fiber goes on, unless the
+// device has fallen kAheadMax collectives behind. The fiber waits for other
+// groups.
 //
 // Errors: those of Communicator::RunInline(), or Start().
 // Threads: the compute strand's.
@@ -17,8 +19,11 @@
 #ifndef ACTORS_ENGINE_LAYER_COLLECTIVES_H_
 #define ACTORS_ENGINE_LAYER_COLLECTIVES_H_
 
+#include <deque>
+
 #include "absl/status/status.h"
 #include "actors/engine/fiber/strand_wait.h"
+#include "base/event.h"
 #include "comm/communicator.h"
 #include "nn/collectives.h"
 #include "nn/kernels/kernels.h"
@@ -27,6 +32,10 @@ namespace troupe::actors {
 
 class LayerCollectives : public nn::Collectives {
  public:
+  // Limit on the collectives that a device has not completed when the host
+  // enqueues another one. A group of devices has an in_flight_max above it.
+  static constexpr int kAheadMax = 32;
+
   // All arguments outlive it. `on_device`: result of Communicator::UseDevice().
   LayerCollectives(comm::Communicator* comm, nn::Kernels* kernels,
                    StrandWait* wait, bool on_device)
@@ -43,10 +52,15 @@ class LayerCollectives : public nn::Collectives {
   absl::Status Run(const comm::Collective& collective);
 
  private:
+  // Waits until the device is less than kAheadMax collectives behind.
+  absl::Status AwaitDevice();
+
   comm::Communicator* const comm_;
   nn::Kernels* const kernels_;
   StrandWait* const wait_;
   const bool on_device_;
+  // The compute queue before each of the last collectives on the device.
+  std::deque<base::Event> before_;
 };
 
 }  // namespace troupe::actors

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/event.h"
 #include "comm/communicator.h"
 #include "pipeline/group_id.h"
 
@@ -53,22 +54,34 @@ QueueWork* RankDevice::AddWork(int axis) {
   return works_.back().get();
 }
 
+// The making of a communicator is work of a queue, and waits for all its ranks.
+// So a rank makes its own one after the other, in the plan's order, which all
+// ranks share; and it starts no collective before the last is made, since a
+// kernel that waits for peers could keep a device from making another.
 void RankDevice::JoinGroups() {
+  base::Event made;
+  const auto join = [&made](const RankGroup& group, QueueWork* work) {
+    if (work == nullptr) return false;
+    work->Wait(made);
+    const bool on_device = group.comm->UseDevice(work);
+    made = work->Record();
+    return on_device;
+  };
   const RankGroups& groups = *options_.groups;
   if (QueueWork* const work = AddWork(0)) {
     for (const RankGroup& group : groups.of_table()) {
-      const bool on_device = group.comm->UseDevice(work);
+      const bool on_device = join(group, work);
       if (group.plan.id == GroupId::kDpPp) reduces_on_device_ = on_device;
     }
   }
   int axis = 0;
   for (const RankGroup& group : groups.of_layers()) {
-    QueueWork* const work = AddWork(++axis);
-    const bool on_device = work != nullptr && group.comm->UseDevice(work);
+    const bool on_device = join(group, AddWork(++axis));
     layer_collectives_.push_back(std::make_unique<LayerCollectives>(
         group.comm.get(), kernels_.get(), options_.wait, on_device));
     axes_.push_back({group.plan.layer_axis, layer_collectives_.back().get()});
   }
+  for (const auto& work : works_) work->Wait(made);
 }
 
 }  // namespace troupe::actors

@@ -1,22 +1,24 @@
 // Stands in for the other ranks while one thread measures a part of the model:
 // nothing reduces its gradients, and sums and gathers of layers along tp have
 // the thread's own terms alone; they are counted. A chunk takes it as its
-// listener, and its axes() as the collectives of layers. Tensors lie in host
-// memory.
+// listener, and its axes() as the collectives of layers, which copy in the
+// compute queue of the chunk's kernels.
 //
 // Threads: one.
 
 #ifndef ACTORS_PLANNING_ABSENT_RANKS_H_
 #define ACTORS_PLANNING_ABSENT_RANKS_H_
 
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "actors/chunks/chunk.h"
+#include "base/check.h"
 #include "nn/collectives.h"
+#include "nn/kernels/device_queues.h"
+#include "nn/kernels/kernels.h"
 #include "pipeline/cut_search.h"
 
 namespace troupe::actors {
@@ -27,6 +29,9 @@ class AbsentRanks : public Chunk::Listener, private nn::Collectives {
   explicit AbsentRanks(int tp) : tp_(tp), axes_{{"tp", this}} {}
   AbsentRanks(const AbsentRanks&) = delete;
   AbsentRanks& operator=(const AbsentRanks&) = delete;
+
+  // Takes the kernels of the chunks, which outlive it.
+  void UseKernels(nn::Kernels* kernels) { kernels_ = kernels; }
 
   // Collectives of a chunk's layers; none if there is one rank along tp.
   absl::Span<const nn::AxisCollectives> axes() const {
@@ -53,15 +58,14 @@ class AbsentRanks : public Chunk::Listener, private nn::Collectives {
                          const nn::Tensor& range) override {
     Count(range, /*part=*/0.5);
     for (int rank = 0; rank < tp_; ++rank) {
-      std::memcpy(static_cast<char*>(range.raw()) + rank * input.bytes(),
-                  input.raw(), input.bytes());
+      Copy(input, range.FlatView(rank * input.numel(), input.shape()));
     }
     return absl::OkStatus();
   }
   absl::Status ReduceScatter(nn::ReduceOp, const nn::Tensor& input,
                              const nn::Tensor& range) override {
     Count(input, /*part=*/0.5);
-    std::memcpy(range.raw(), input.raw(), range.bytes());
+    Copy(input.FlatView(0, range.shape()), range);
     return absl::OkStatus();
   }
 
@@ -71,6 +75,12 @@ class AbsentRanks : public Chunk::Listener, private nn::Collectives {
     sums_.bytes += part * static_cast<double>(whole.bytes());
   }
 
+  void Copy(const nn::Tensor& from, const nn::Tensor& to) {
+    TROUPE_CHECK(kernels_ != nullptr, "layers run after UseKernels()");
+    nn::CopyBytes(*kernels_, nn::Queue::kCompute, from, to);
+  }
+
+  nn::Kernels* kernels_ = nullptr;
   const int tp_;
   const std::vector<nn::AxisCollectives> axes_;
   pipeline::LayerSums sums_;

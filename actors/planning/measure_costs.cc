@@ -107,6 +107,7 @@ class Part {
     batches_ = batches;
     TROUPE_ASSIGN_OR_RETURN(kernels_,
                             OpenRankKernels(*setup_.spec, setup_.number));
+    others_.UseKernels(kernels_.get());
     TROUPE_ASSIGN_OR_RETURN(
         StepLoss loss, StepLoss::Create(*kernels_, {/*stop_on_nan=*/false,
                                                     setup_.plan->loss_scale}));

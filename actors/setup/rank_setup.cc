@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/engine/layer_collectives.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "comm/local/local_group.h"
@@ -49,6 +50,7 @@ int InFlightMax(const pipeline::Plan& plan) {
 using Groups = std::vector<RankGroups>;
 
 absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
+                                  nn::DeviceType device,
                                   const GroupMaker& make_group) {
   Groups groups(plan.mesh.size());
   const int in_flight_max = InFlightMax(plan);
@@ -56,10 +58,13 @@ absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
     FabricGroupOptions options;
     options.name = planned.name;
     options.ranks = planned.ranks;
-    // One collective of a layer is in flight at a time, and a rank sums a tied
-    // bucket once a step.
+    // The host waits for one collective of a layer at a time, unless a device
+    // runs them, and a rank sums a tied bucket once a step.
     const bool has_few = planned.of_layers() || pipeline::IsTied(planned.id);
     options.in_flight_max = has_few ? 2 : in_flight_max;
+    if (planned.of_layers() && device == nn::DeviceType::kCuda) {
+      options.in_flight_max = 2 * LayerCollectives::kAheadMax;
+    }
     TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (group[i] == nullptr) continue;
@@ -130,7 +135,8 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     TROUPE_RETURN_IF_ERROR(base::WithFields<&JobSpec::device>(
         nn::CheckDevices(process.spec->device, before + last - first)));
   }
-  TROUPE_ASSIGN_OR_RETURN(Groups groups, MakeGroups(plan, make_group));
+  TROUPE_ASSIGN_OR_RETURN(
+      Groups groups, MakeGroups(plan, process.spec->device.type, make_group));
   std::vector<RankContextPtr> ranks;
   for (int rank = first; rank < last; ++rank) {
     auto context = std::make_shared<RankContext>();

@@ -1,11 +1,14 @@
 #include "actors/planning/measure_costs.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/planning/step_prediction.h"
 #include "gtest/gtest.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/kernels/queued/queued_kernels.h"
 #include "nn/modules/flatten.h"
 #include "nn/modules/lambda.h"
 #include "nn/modules/linear.h"
@@ -149,9 +152,8 @@ TEST(MeasureCosts, SumsOfLayersOverTp) {
   EXPECT_EQ(MeasureCosts(spec)->units[3].forward_sums.count, 0);
 }
 
-// A gather or a reduce-scatter of 4 samples of 28 tokens sends half as much as
-// a sum. The column layer gathers x again in backward, and scatters dx.
-TEST(MeasureCosts, GathersOfTokensOverTp) {
+// Returns a job of two layers whose ranks along tp share 28 tokens.
+JobSpec PairOfTokens() {
   JobSpec spec = PairOnMesh(pipeline::Mesh(/*dp=*/1, /*pp=*/1, /*tp=*/2));
   spec.cluster.reset();
   spec.plan.sequence_parallel = true;
@@ -169,6 +171,12 @@ TEST(MeasureCosts, GathersOfTokensOverTp) {
     model->set_shares_tokens();
     return model;
   };
+  return spec;
+}
+
+// A gather or a reduce-scatter of 4 samples of 28 tokens sends half as much as
+// a sum. The column layer gathers x again in backward, and scatters dx.
+void ExpectGathersOfTokens(const JobSpec& spec) {
   const auto costs = MeasureCosts(spec);
   ASSERT_TRUE(costs.ok()) << costs.status();
   constexpr double kHalf = 4 * 28 * 28 * 4 / 2;
@@ -178,6 +186,22 @@ TEST(MeasureCosts, GathersOfTokensOverTp) {
   EXPECT_EQ(costs->units[3].forward_sums.bytes, kHalf);
   EXPECT_EQ(costs->units[4].forward_sums.bytes, kHalf);
   EXPECT_EQ(costs->units[4].backward_sums.count, 0);
+}
+
+TEST(MeasureCosts, GathersOfTokensOverTp) {
+  ExpectGathersOfTokens(PairOfTokens());
+}
+
+// The host may not access the memory of such a device.
+TEST(MeasureCosts, GathersOnADeviceWithQueues) {
+  JobSpec spec = PairOfTokens();
+  spec.device = {nn::DeviceType::kQueued, 0};
+  spec.kernels =
+      [memory = std::make_shared<nn::GuardedMemory>(std::size_t{64} << 20)] {
+        return nn::CreateQueuedKernels(nn::CreateCpuKernels({}), memory,
+                                       /*seed=*/1);
+      };
+  ExpectGathersOfTokens(spec);
 }
 
 // Costs of PairOnMesh(), each unit of which computes for 3 seconds.
