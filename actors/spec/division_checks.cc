@@ -45,10 +45,6 @@ absl::Status CheckPieces(const pipeline::Plan& plan,
     why =
         "this optimizer (LAMB, LARS) needs the norms of whole parameters; take "
         "another optimizer, or set it to 1";
-  } else if (kernels.queues() != nullptr) {
-    why =
-        "this device runs kernels in queues, on which it is untested; use the "
-        "cpu, or set it to 1";
   }
   if (why == nullptr) return absl::OkStatus();
   const std::string tp = pipeline::AxisFieldName("tp");

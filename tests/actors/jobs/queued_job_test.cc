@@ -16,6 +16,7 @@
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "pipeline/schedules/schedules.h"
+#include "tests/actors/sim/divided_jobs.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/skip_models.h"
 #include "tests/actors/test_job.h"
@@ -71,6 +72,20 @@ TEST(QueuedJobTest, OwnersOfGradientsHaveTheBitsOfTheCpu) {
     ExpectTheBitsOfTheCpu(spec, /*seeds=*/50);
     spec.plan.reduction_dtype = nn::DType::kBF16;
     ExpectTheBitsOfTheCpu(spec, /*seeds=*/10);
+  }
+}
+
+// Layers wait for their peers, whose collectives the host runs.
+TEST(QueuedJobTest, PiecesHaveTheBitsOfTheCpu) {
+  for (const Layout& layout :
+       {Layout{2, 1, 1}, Layout{2, 2, 1, /*zero=*/1},
+        Layout{2, 2, 1, /*zero=*/2, /*shares_tokens=*/true}}) {
+    SCOPED_TRACE(layout.ToString());
+    JobSpec spec = GptJob(layout, AdamThatClips(), /*tie_head=*/true,
+                          /*dropout=*/0.1);
+    spec.kernels = LeNetJob(1, 1).kernels;
+    spec.steps = kQueuedSteps;
+    ExpectTheBitsOfTheCpu(spec, /*seeds=*/5);
   }
 }
 

@@ -44,7 +44,7 @@ if words == ["doctor"]:
 settings = dict(w.split("=", 1) for w in words if "=" in w)
 if "--print-config" in words:
     print("[train]\ncuda_graphs = \"auto\""); sys.exit(0)
-ranks = int(settings.get("mesh.dp", 1))
+ranks = int(settings.get("mesh.dp", settings.get("mesh.tp", 1)))
 if ranks == %(failing_ranks)d:
     print("trainer: rank 3 fell over", file=sys.stderr); sys.exit(1)
 folder = settings.get("checkpoint.dir")
@@ -162,9 +162,9 @@ class WholeCheck(unittest.TestCase):
         trained = states(report, "trainings")
         self.assertEqual(set(trained.values()), {OK}, trained)
         self.assertEqual(sorted(trained), [
-            "1 rank on one GPU", "2 ranks on one GPU", "2 stages on one GPU",
-            "4 ranks again on one GPU", "4 ranks on one GPU", "graphs",
-            "lenet digits", "mlp digits"])
+            "1 rank on one GPU", "2 pieces on one GPU", "2 ranks on one GPU",
+            "2 stages on one GPU", "4 ranks again on one GPU",
+            "4 ranks on one GPU", "graphs", "lenet digits", "mlp digits"])
         # No PyTorch: the benchmarks run alone.
         self.assertEqual(states(report, "benchmarks"),
                          {"steps": OK, "kernels": OK})
@@ -218,6 +218,7 @@ class WholeCheck(unittest.TestCase):
         self.assertEqual(code, 1)
         trained = states(report, "trainings")
         self.assertEqual(trained["2 ranks on one GPU"], FAILED)
+        self.assertEqual(trained["2 pieces on one GPU"], FAILED)
         self.assertEqual(trained["4 ranks again on one GPU"], OK)
         code, _, report = Folder(ONE_GPU, gpu_percent=90).check(
             "--only=trainings")

@@ -6,10 +6,10 @@
     accuracy     LeNet and an MLP on drawn digits (and MNIST, if its folder is
                  given): the accuracies of GPU and CPU differ by at most a
                  point, and both have learned
-    weights      after some steps, 1, 2 and 4 ranks on one GPU, and 2 stages,
-                 have the weights of one rank up to rounding; a repeated run has
-                 the same bits; the GPU has the CPU's weights within a wider
-                 bound
+    weights      after some steps, 1, 2 and 4 ranks on one GPU, 2 stages, and 2
+                 pieces of a GPT (mesh.tp) have the weights of one rank up to
+                 rounding; a repeated run has the same bits; the GPU has the
+                 CPU's weights within a wider bound
     graphs       if the trainer has CUDA graphs: the same bits with and without
 """
 
@@ -43,6 +43,9 @@ ACCURACY = {
 LEARNED_PERCENT = 80.0
 SHORT = ["model.kind=lenet", "data.kind=glyphs", "data.train_count=2048",
          "data.test_count=256", "train.steps=%d" % STEPS]
+TEXT = ["model.kind=gpt_micro", "data.kind=text", "data.context=32",
+        "data.val_fraction=0", "train.global_batch_size=8",
+        "train.steps=%d" % (STEPS // 3)]
 
 
 class Failure(Exception):
@@ -151,7 +154,7 @@ class Short:
 
     def weights(self, name, settings, limit_s):
         if name not in self._made:
-            train(self._bundle, SHORT + settings, limit_s, name)
+            train(self._bundle, settings, limit_s, name)
             self._made[name] = weights(self._bundle, name)
         return self._made[name]
 
@@ -184,8 +187,8 @@ def graphs_piece(bundle, short):
         key = graphs_key(bundle)
         if key is None:
             return Result(SKIPPED, "the trainer has no key cuda_graphs")
-        on = ["train.device=" + GPU, key + "=on"]
-        off = ["train.device=" + GPU, key + "=off"]
+        on = SHORT + ["train.device=" + GPU, key + "=on"]
+        off = SHORT + ["train.device=" + GPU, key + "=off"]
         return short.compare("graphs", on, "eager", off, 0, limit_s)
     return Piece("graphs", "trainings", WEIGHTS_LIMIT_S, guarded(work))
 
@@ -202,9 +205,11 @@ def pieces(bundle, mnist=None):
             lambda limit_s, settings=settings: compare_accuracy(
                 bundle, settings, limit_s)))
     short = Short(bundle)
-    gpu = ["train.device=" + GPU]
+    gpu = SHORT + ["train.device=" + GPU]
+    gpt = TEXT + ["train.device=" + GPU]
     for name, settings, to, to_settings, bound in (
-            ("1 rank", gpu, "CPU", ["train.device=cpu:0"], CPU_DIFFERENCE_MAX),
+            ("1 rank", gpu, "CPU", SHORT + ["train.device=cpu:0"],
+             CPU_DIFFERENCE_MAX),
             ("2 ranks", gpu + ["mesh.dp=2"], "1 rank", gpu,
              RANKS_DIFFERENCE_MAX),
             ("4 ranks", gpu + ["mesh.dp=4"], "1 rank", gpu,
@@ -212,7 +217,9 @@ def pieces(bundle, mnist=None):
             ("4 ranks again", gpu + ["mesh.dp=4"], "4 ranks",
              gpu + ["mesh.dp=4"], 0),
             ("2 stages", gpu + ["mesh.pp=2", "train.micro_batch_size=16"],
-             "1 rank", gpu, RANKS_DIFFERENCE_MAX)):
+             "1 rank", gpu, RANKS_DIFFERENCE_MAX),
+            ("2 pieces", gpt + ["mesh.tp=2"], "GPT on 1 rank", gpt,
+             RANKS_DIFFERENCE_MAX)):
         yield Piece("%s on one GPU" % name, "trainings", WEIGHTS_LIMIT_S,
                     guarded(lambda limit_s, a=(name, settings, to, to_settings,
                                                bound): short.compare(
