@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/hooks/gathered_reduction.h"
@@ -61,6 +62,24 @@ TEST(NcclJobTest, ReplicasShareBuffers) {
     return model;
   };
   spec.eval_every = 1;
+  ExpectTheSameBits(spec, 3);
+  spec.plan.reduction_order = "tree";
+  ExpectTheSameBitsInEveryOrder(spec, Seeds(3));
+}
+
+// A rank's host starts collectives of all layers before its peers start one.
+TEST(NcclJobTest, ReplicasSynchroniseNorms) {
+  JobSpec spec = EmulatedLeNetJob("cuda", 2, 1);
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Flatten>();
+    for (int i = 0; i < 3; ++i) {
+      model->Append<nn::Linear>(i == 0 ? 28 * 28 : 12, 12);
+      model->Append<nn::BatchNorm1d>(12);
+    }
+    model->Append<nn::Linear>(12, 10);
+    return nn::ConvertSyncBatchNorm(std::move(model));
+  };
   ExpectTheSameBits(spec, 3);
   spec.plan.reduction_order = "tree";
   ExpectTheSameBitsInEveryOrder(spec, Seeds(3));
