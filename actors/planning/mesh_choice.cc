@@ -188,6 +188,7 @@ absl::StatusOr<JobSpec> WithMeshOf(const JobSpec& spec,
 absl::Status SetMesh(const MeshChoice& mesh, JobSpec& spec) {
   pipeline::PlanOptions& options = spec.plan;
   options.mesh = pipeline::Mesh(mesh.dp, mesh.pp, mesh.tp);
+  options.sequence_parallel &= mesh.tp > 1;
   options.micro_batch_size = mesh.micro_batch_size;
   options.virtual_stages = mesh.virtual_stages;
   options.zero_stage = mesh.zero_stage;

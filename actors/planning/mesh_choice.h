@@ -44,8 +44,9 @@ absl::StatusOr<JobSpec> WithMeshOf(const JobSpec& spec,
                                    const pipeline::Plan& plan);
 
 // Lays out `spec`, as a function for OpenMesh::set: schedules by name, cuts
-// that balance FLOPs (pipeline/balance.h), recomputation of all blocks. The
-// model is a Sequential.
+// that balance FLOPs (pipeline/balance.h), recomputation of all blocks.
+// Sequence parallelism stays only where tp is above 1. The model is a
+// Sequential.
 absl::Status SetMesh(const MeshChoice& mesh, JobSpec& spec);
 
 }  // namespace troupe::actors

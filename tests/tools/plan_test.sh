@@ -85,6 +85,10 @@ quietly train "${auto[@]}" --set checkpoint.dir=auto --resume --set train.steps=
 ! grep -q '^mesh: ' out.txt || die "$(cat out.txt)"
 quietly launch --nproc-per-node=2 -- train "${auto[@]}" --set checkpoint.dir=spanning
 grep -q '^mesh: dp ' out.txt || die "$(cat out.txt)"
+# Sequence parallelism is for the meshes with ranks along tp.
+quietly train "${auto[@]}" --set mesh.sequence_parallel=true \
+  --set checkpoint.dir=shared
+grep -q '^mesh: .* --set mesh.sequence_parallel=false' out.txt || die "$(cat out.txt)"
 fails_with 2 'trainer: *mesh.memory_limit: no mesh of 2 ranks fits mesh.memory_limit = 100 bytes: *too much; raise the limit*' \
   train "${auto[@]}" --set mesh.memory_limit=100
 fails_with 2 'trainer: *mesh.cuts: mesh.cuts is for one mesh, and mesh.auto compares several; remove one of them' \

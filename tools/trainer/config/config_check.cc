@@ -132,8 +132,12 @@ absl::Status CheckEpoch(const TrainerConfig& config) {
 absl::Status CheckPlan(const LoadedConfig& loaded,
                        const data::SampleSpec& sample) {
   const TrainerConfig& config = loaded.config;
-  TROUPE_ASSIGN_OR_RETURN(const pipeline::PlanOptions options,
+  TROUPE_ASSIGN_OR_RETURN(pipeline::PlanOptions options,
                           PipelineOptions(loaded, sample));
+  // It applies to those of the compared meshes that have ranks along tp.
+  if (config.pipeline.auto_mesh && options.mesh.tp() == 1) {
+    options.sequence_parallel = false;
+  }
   const absl::Status status =
       pipeline::MakePlan(
           options, [&] { return MakeModel(config, sample).value(); },

@@ -26,6 +26,7 @@ LoadedConfig With(const LoadedConfig& loaded, const MeshChoice& choice) {
   pipeline::PlanOptions& plan = config.job.plan;
   config.pipeline.auto_mesh = false;
   plan.mesh = pipeline::Mesh(choice.dp, choice.pp, choice.tp);
+  plan.sequence_parallel &= choice.tp > 1;
   plan.micro_batch_size = choice.micro_batch_size;
   plan.virtual_stages = choice.virtual_stages;
   config.pipeline.schedule =
@@ -109,6 +110,9 @@ std::string MeshSettings(const LoadedConfig& loaded, const MeshChoice& mesh) {
                    " --set train.micro_batch_size=", mesh.micro_batch_size);
   if (mesh.tp > 1 || loaded.config.job.plan.mesh.tp() > 1) {
     absl::StrAppend(&text, " --set mesh.tp=", mesh.tp);
+  }
+  if (mesh.tp == 1 && loaded.config.job.plan.sequence_parallel) {
+    absl::StrAppend(&text, " --set mesh.sequence_parallel=false");
   }
   if (mesh.pp > 1) {
     absl::StrAppend(&text, " --set mesh.schedule=", mesh.schedule,
