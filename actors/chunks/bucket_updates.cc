@@ -126,6 +126,24 @@ absl::Status BucketUpdates::ForEachLeft(const BucketArenas::Place& place,
                             : absl::OkStatus();
 }
 
+absl::StatusOr<comm::Collective> BucketUpdates::SumParameters(
+    int bucket, const nn::Tensor& scalars) {
+  const BucketArenas::Place& place = arenas_.PlaceOf(bucket);
+  nn::ParameterArena& arena = arenas_.ArenaOf(bucket);
+  nn::Optimizer& optimizer = *parts_[place.arena].optimizer;
+  const nn::QueueScope scope(*options_.kernels, options_.queue);
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor sums, optimizer.BeginSums(*options_.kernels, arena, place.k));
+  const nn::Tensor grads = arena.OwnedGrads(place.k);
+  const std::int64_t start = arena.Owned(place.k).begin;
+  TROUPE_RETURN_IF_ERROR(ForEachLeft(place, [&](const nn::ArenaRange& range) {
+    return optimizer.SumRange(
+        *options_.kernels, scalars, arena, range,
+        grads.FlatView(range.begin - start, {range.size()}));
+  }));
+  return comm::AllReduce(comm::ReduceOp::kSum, std::move(sums));
+}
+
 absl::Status BucketUpdates::Update(int bucket, const nn::Tensor& scalars) {
   if (IsUpdated(bucket)) return absl::OkStatus();
   const BucketArenas::Place& place = arenas_.PlaceOf(bucket);

@@ -16,7 +16,8 @@
 // A parameter is updated once in a step, by the first of these ways that comes
 // to it, or is left out: value, states and age then stay as they are.
 //
-// Queues: Inspect(), Conclude() and Update() enqueue in Options::queue.
+// Queues: Inspect(), Conclude(), SumParameters() and Update() enqueue in
+// Options::queue.
 // Errors: those of the optimizers. Threads: one at a time.
 
 #ifndef ACTORS_CHUNKS_BUCKET_UPDATES_H_
@@ -99,6 +100,12 @@ class BucketUpdates {
   // before (Optimizer::CountsUpdates). Not to be called for a skipped step.
   void CountLeftOut();
 
+  // Computes this owner's part of the sums over the bucket's parameters that
+  // its update needs (Optimizer::SumsParameters), with the scalars of the
+  // update. Returns the collective that adds up those of all owners, in place,
+  // before Update().
+  absl::StatusOr<comm::Collective> SumParameters(int bucket,
+                                                 const nn::Tensor& scalars);
   // Updates the bucket with these scalars, and releases its gradients. If
   // owners share the states, only the owned slice.
   absl::Status Update(int bucket, const nn::Tensor& scalars);

@@ -17,6 +17,7 @@
 #include "actors/planning/absent_ranks.h"
 #include "actors/planning/calibrate.h"
 #include "actors/planning/expected_memory.h"
+#include "actors/spec/optimizer_states.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "data/batch_source.h"
@@ -69,7 +70,7 @@ absl::StatusOr<pipeline::Plan> PlanOfUnits(
   options.loss_scale = spec.loss_scale;
   TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
                           MakeOptimizer(spec));
-  options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
+  SetNeedsOfUpdates(*optimizer, options.reductions);
   return MakeJobPlan(spec, options);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "actors/spec/optimizer_states.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "pipeline/balance.h"
@@ -17,7 +18,7 @@ absl::StatusOr<pipeline::Plan> PlanOf(const JobSpec& spec) {
   pipeline::PlanOptions options = spec.plan;
   TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
                           MakeOptimizer(spec));
-  options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
+  SetNeedsOfUpdates(*optimizer, options.reductions);
   return MakeJobPlan(spec, options);
 }
 

@@ -18,6 +18,7 @@
 #include "actors/setup/resume.h"
 #include "actors/setup/settings.h"
 #include "actors/spec/division_checks.h"
+#include "actors/spec/optimizer_states.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
@@ -174,10 +175,9 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   }
   TROUPE_RETURN_IF_ERROR(CheckOwners(options, *optimizer));
   TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
-  options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
+  SetNeedsOfUpdates(*optimizer, options.reductions);
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
-  // Inline reductions need gradients that the calling thread has computed, so a
-  // device has none.
+  // Inline reductions need gradients of the calling thread, not of a device.
   options.inline_bytes = spec.device.is_host() ? inline_bytes : 0;
   TROUPE_ASSIGN_OR_RETURN(const auto kernels,
                           OpenRankKernels(spec, /*local_rank=*/0));

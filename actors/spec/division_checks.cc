@@ -19,12 +19,12 @@ absl::Status CheckOwners(const pipeline::PlanOptions& options,
         stage, " takes a mesh of tp, dp and pp alone, not ", mesh.ToString(),
         "; set it to 0, or leave the other axis out"));
   }
-  if (!optimizer.IsElementwise()) {
+  if (!optimizer.IsElementwise() && !optimizer.SumsParameters()) {
     return base::FieldError<&Options::zero_stage>(absl::StrCat(
         stage,
         " gives each rank a slice of the optimizer's states, and this "
-        "optimizer (LAMB, LARS) needs the norms of whole parameters; set it to "
-        "0, or take another optimizer"));
+        "optimizer needs whole parameters (it is not IsElementwise(), and does "
+        "not say SumsParameters()); set it to 0, or take another optimizer"));
   }
   return absl::OkStatus();
 }

@@ -32,4 +32,10 @@ absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
   return states;
 }
 
+void SetNeedsOfUpdates(const nn::Optimizer& optimizer,
+                       pipeline::ReductionOptions& reductions) {
+  reductions.update_needs_all_buckets = optimizer.NeedsAllBuckets();
+  reductions.sum_parameters = optimizer.SumsParameters();
+}
+
 }  // namespace troupe::actors

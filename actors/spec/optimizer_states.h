@@ -1,4 +1,5 @@
-// The states that the optimizer of a job keeps for each parameter.
+// The states that the optimizer of a job keeps for each parameter, and what its
+// updates need.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const auto states,
 //                           OptimizerStates(spec, nn::DType::kBF16));
@@ -12,7 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "actors/spec/job_spec.h"
+#include "nn/optim/optimizer.h"
 #include "nn/tensor/dtype.h"
+#include "pipeline/table/schedule.h"
 
 namespace troupe::actors {
 
@@ -21,6 +24,10 @@ namespace troupe::actors {
 //   kInvalidArgument: the job makes no optimizer.
 absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
     const JobSpec& spec, nn::DType dtype);
+
+// Sets what the optimizer's updates need from reductions.
+void SetNeedsOfUpdates(const nn::Optimizer& optimizer,
+                       pipeline::ReductionOptions& reductions);
 
 }  // namespace troupe::actors
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -16,14 +17,6 @@ constexpr std::int64_t kPieceElems = std::int64_t{1} << 15;
 }  // namespace
 
 absl::Status ArenaOptimizer::Attach(ParameterArena& arena) {
-  if (arena.owners() > 1 && per_parameter()) {
-    return absl::UnimplementedError(absl::StrCat(
-        "an optimizer that takes the norm of each parameter needs whole "
-        "parameters, and each of ",
-        arena.owners(),
-        " owners has a slice; let one have all states, or take an optimizer "
-        "that works element by element"));
-  }
   const DType values = arena.values().dtype();
   const bool narrow = SizeOf(values) < SizeOf(DType::kF32);
   DType state = values;
@@ -100,7 +93,7 @@ absl::Status ArenaOptimizer::Conclude(Kernels& kernels, Tensor& scalars) {
 }
 
 absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
-                                     const Part& part) {
+                                     const Part& part, Pass pass) {
   const ArenaRange whole = part.range;
   // Copies of a large range would take as much memory as the range, and pass it
   // through the cache. For a device with queues, few calls are better.
@@ -111,16 +104,36 @@ absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
     piece.range = {begin, std::min(begin + most, whole.end)};
     TROUPE_RETURN_IF_ERROR(RunPiece(
         kernels, grads.FlatView(begin - whole.begin, Shape{piece.range.size()}),
-        piece));
+        piece, pass));
     begin = piece.range.end;
   }
+  return absl::OkStatus();
+}
+
+// Sets the sums of squares over the part's parameter, or the owner's part of
+// them.
+absl::Status ArenaOptimizer::SumUp(Kernels& kernels, Part& part, Pass pass) {
+  if (pass == Pass::kWhole) {
+    TROUPE_ASSIGN_OR_RETURN(
+        part.squares, Tensor::Create({2}, DType::kF64, kernels.allocator()));
+    TROUPE_RETURN_IF_ERROR(kernels.Fill(0, part.squares));
+    return SumPart(kernels, part);
+  }
+  ParameterSums::Of& sums = sums_.At(part.arena, *part.slot);
+  part.squares = sums.squares;
+  if (pass == Pass::kUpdate) {
+    part.direction = std::move(sums.direction);
+    return absl::OkStatus();
+  }
+  TROUPE_RETURN_IF_ERROR(SumPart(kernels, part));
+  sums.direction = std::move(part.direction);
   return absl::OkStatus();
 }
 
 // Runs one pass over the piece; before it conversions and clipping by value,
 // after it the updates that need the new values.
 absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
-                                      Part& part) {
+                                      Part& part, Pass pass) {
   Tensor values = part.arena.View(part.arena.values(), part.range);
   part.values =
       master_.defined() ? part.arena.ViewState(master_, part.range) : values;
@@ -145,6 +158,8 @@ absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
         common_.clip_grad_value, part.scalars, part.grads, clipped));
     part.grads = clipped;
   }
+  if (per_parameter()) TROUPE_RETURN_IF_ERROR(SumUp(kernels, part, pass));
+  if (pass == Pass::kSum) return absl::OkStatus();
   TROUPE_RETURN_IF_ERROR(UpdatePart(kernels, part));
   if (rounds_at_random_) {
     const RoundingDraws draws = {
@@ -171,14 +186,13 @@ absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
                            : absl::OkStatus();
 }
 
-absl::Status ArenaOptimizer::UpdateRange(Kernels& kernels,
-                                         const Tensor& scalars,
-                                         ParameterArena& arena,
-                                         const ArenaRange& range,
-                                         const Tensor& grads) {
+absl::Status ArenaOptimizer::RunRange(Kernels& kernels, const Tensor& scalars,
+                                      ParameterArena& arena,
+                                      const ArenaRange& range,
+                                      const Tensor& grads, Pass pass) {
   if (groups_.parts().empty()) {
     Part part = {scalars, arena, range, 1, weight_decay_, {}, {}};
-    return RunPart(kernels, grads, part);
+    return RunPart(kernels, grads, part, pass);
   }
   return groups_.ForEach(
       range, [&](const GroupRanges::Part& of) -> absl::Status {
@@ -199,7 +213,7 @@ absl::Status ArenaOptimizer::UpdateRange(Kernels& kernels,
         return RunPart(kernels,
                        grads.FlatView(of.range.begin - range.begin,
                                       Shape{of.range.size()}),
-                       part);
+                       part, pass);
       });
 }
 

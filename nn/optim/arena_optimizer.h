@@ -34,6 +34,7 @@
 #include "absl/status/status.h"
 #include "nn/optim/optimizer.h"
 #include "nn/optim/optimizer_options.h"
+#include "nn/optim/parameter_sums.h"
 
 namespace troupe::nn {
 
@@ -53,7 +54,11 @@ class ArenaOptimizer : public Optimizer {
                        absl::Span<const double> first) override;
   absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
                            ParameterArena& arena, const ArenaRange& range,
-                           const Tensor& grads) override;
+                           const Tensor& grads) override {
+    const bool sliced = per_parameter() && arena.owners() > 1;
+    return RunRange(kernels, scalars, arena, range, grads,
+                    sliced ? Pass::kUpdate : Pass::kWhole);
+  }
   absl::Status Inspect(Kernels& kernels, const Tensor& scalars,
                        const ParameterArena& arena) override;
   absl::Status Conclude(Kernels& kernels, Tensor& scalars) override;
@@ -62,12 +67,24 @@ class ArenaOptimizer : public Optimizer {
   }
   bool MaySkipSteps() const override { return common_.skip_nonfinite; }
   bool IsElementwise() const override { return !per_parameter(); }
+  bool SumsParameters() const override { return per_parameter(); }
+  absl::StatusOr<Tensor> BeginSums(Kernels& kernels,
+                                   const ParameterArena& arena,
+                                   int bucket) override {
+    return sums_.Begin(kernels, arena, bucket);
+  }
+  absl::Status SumRange(Kernels& kernels, const Tensor& scalars,
+                        ParameterArena& arena, const ArenaRange& range,
+                        const Tensor& grads) override {
+    return RunRange(kernels, scalars, arena, range, grads, Pass::kSum);
+  }
   double LearningRate(std::int64_t step) const override {
     return lr_ * common_.schedule.Factor(step);
   }
 
  protected:
-  // The elements that one call updates: one whole parameter if per_parameter().
+  // The elements that one call updates: if per_parameter(), those of one
+  // parameter, the whole or the slice that this owner has.
   struct Part {
     Tensor scalars;
     ParameterArena& arena;
@@ -77,21 +94,39 @@ class ArenaOptimizer : public Optimizer {
     Tensor grads;   // sums; same dtype as `values`
     Tensor values;  // the parameters, their master values, or f32 copies
     const ArenaSlot* slot = nullptr;  // the parameter, if groups are parameters
+    // If per_parameter(): two sums over the whole parameter, f64[2], and what
+    // SumPart() has computed for UpdatePart().
+    Tensor squares = {}, direction = {};
   };
 
   // Adds the rule's states, of dtype `dtype`.
   virtual absl::Status AttachStates(ParameterArena& arena, DType dtype) = 0;
+  // Adds the sums over the part to its `squares`, before UpdatePart(). May set
+  // `direction`, and change states. Overridden if per_parameter().
+  virtual absl::Status SumPart(Kernels&, Part&) {
+    return absl::UnimplementedError(
+        "ArenaOptimizer: a derived class is per_parameter() and has no "
+        "SumPart(); declare one");
+  }
   // Updates one part in one pass of kernels, if the step is not skipped.
   virtual absl::Status UpdatePart(Kernels& kernels, Part& part) = 0;
-  // Whether an update needs the norms of parameters: then a part is a whole
+  // Whether an update needs the norms of parameters: then a part belongs to one
   // parameter, without the padding behind it, and UpdateRange() takes ranges of
-  // whole parameters.
+  // whole parameters, or follows SumRange().
   virtual bool per_parameter() const { return false; }
 
  private:
   void SetGroups(const ParameterArena& arena, absl::Span<const double> first);
-  absl::Status RunPart(Kernels& kernels, const Tensor& grads, const Part& part);
-  absl::Status RunPiece(Kernels& kernels, const Tensor& grads, Part& part);
+  // Computes sums alone; updates with sums of all owners; or does both.
+  enum class Pass { kWhole, kSum, kUpdate };
+  absl::Status RunRange(Kernels& kernels, const Tensor& scalars,
+                        ParameterArena& arena, const ArenaRange& range,
+                        const Tensor& grads, Pass pass);
+  absl::Status RunPart(Kernels& kernels, const Tensor& grads, const Part& part,
+                       Pass pass);
+  absl::Status RunPiece(Kernels& kernels, const Tensor& grads, Part& part,
+                        Pass pass);
+  absl::Status SumUp(Kernels& kernels, Part& part, Pass pass);
 
   const double lr_, weight_decay_;
   const OptimizerOptions common_;
@@ -101,6 +136,7 @@ class ArenaOptimizer : public Optimizer {
   // Used with groups, where parts are parameters, and if parameters begin later
   // than the run.
   GroupRanges groups_;
+  ParameterSums sums_;  // empty unless owners have slices of parameters
 };
 
 }  // namespace troupe::nn

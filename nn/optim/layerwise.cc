@@ -12,17 +12,13 @@ absl::Status NotAttached() {
       "an optimizer has no buffers for its averages: call Attach() first");
 }
 
-// Returns {|first|^2, |second|^2}, f64[2].
-absl::StatusOr<Tensor> SquaresOf(Kernels& kernels, const Tensor& first,
-                                 const Tensor& second) {
-  TROUPE_ASSIGN_OR_RETURN(
-      Tensor squares, Tensor::Create({2}, DType::kF64, kernels.allocator()));
-  TROUPE_RETURN_IF_ERROR(kernels.Fill(0, squares));
+// Adds {|first|^2, |second|^2} to `squares`, f64[2].
+absl::Status AddBothSquares(Kernels& kernels, const Tensor& first,
+                            const Tensor& second, const Tensor& squares) {
   Tensor of_first = squares.FlatView(0, {1});
   Tensor of_second = squares.FlatView(1, {1});
   TROUPE_RETURN_IF_ERROR(kernels.AddSquares(first, of_first));
-  TROUPE_RETURN_IF_ERROR(kernels.AddSquares(second, of_second));
-  return squares;
+  return kernels.AddSquares(second, of_second);
 }
 
 }  // namespace
@@ -51,7 +47,7 @@ absl::Status Lamb::AttachStates(ParameterArena& arena, DType dtype) {
   return absl::OkStatus();
 }
 
-absl::Status Lamb::UpdatePart(Kernels& kernels, Part& part) {
+absl::Status Lamb::SumPart(Kernels& kernels, Part& part) {
   if (!exp_avg_.defined()) return NotAttached();
   AdamRule rule;
   rule.beta1 = options_.beta1;
@@ -61,15 +57,17 @@ absl::Status Lamb::UpdatePart(Kernels& kernels, Part& part) {
   Tensor exp_avg = part.arena.ViewState(exp_avg_, part.range);
   Tensor exp_avg_sq = part.arena.ViewState(exp_avg_sq_, part.range);
   TROUPE_ASSIGN_OR_RETURN(
-      Tensor direction, Tensor::Create(part.values.shape(), part.values.dtype(),
-                                       kernels.allocator()));
+      part.direction, Tensor::Create(part.values.shape(), part.values.dtype(),
+                                     kernels.allocator()));
   TROUPE_RETURN_IF_ERROR(kernels.LambDirection(rule, part.scalars, part.grads,
                                                part.values, exp_avg, exp_avg_sq,
-                                               direction));
-  TROUPE_ASSIGN_OR_RETURN(const Tensor squares,
-                          SquaresOf(kernels, part.values, direction));
-  return kernels.LambUpdate(part.lr_factor, part.scalars, squares, direction,
-                            part.values);
+                                               part.direction));
+  return AddBothSquares(kernels, part.values, part.direction, part.squares);
+}
+
+absl::Status Lamb::UpdatePart(Kernels& kernels, Part& part) {
+  return kernels.LambUpdate(part.lr_factor, part.scalars, part.squares,
+                            part.direction, part.values);
 }
 
 absl::Status LarsOptions::Validate() const {
@@ -91,6 +89,10 @@ absl::Status Lars::AttachStates(ParameterArena& arena, DType dtype) {
   return absl::OkStatus();
 }
 
+absl::Status Lars::SumPart(Kernels& kernels, Part& part) {
+  return AddBothSquares(kernels, part.values, part.grads, part.squares);
+}
+
 absl::Status Lars::UpdatePart(Kernels& kernels, Part& part) {
   if (options_.momentum != 0 && !momentum_.defined()) return NotAttached();
   LarsRule rule;
@@ -102,9 +104,7 @@ absl::Status Lars::UpdatePart(Kernels& kernels, Part& part) {
   Tensor momentum;
   if (momentum_.defined())
     momentum = part.arena.ViewState(momentum_, part.range);
-  TROUPE_ASSIGN_OR_RETURN(const Tensor squares,
-                          SquaresOf(kernels, part.values, part.grads));
-  return kernels.LarsUpdate(rule, part.scalars, squares, part.grads,
+  return kernels.LarsUpdate(rule, part.scalars, part.squares, part.grads,
                             part.values, momentum);
 }
 

@@ -7,7 +7,9 @@
 //   Lamb optimizer(lamb);
 //
 // The formulas are at LambDirection and LarsRule. Norms are sums in f64, each
-// over one parameter, so that no bit depends on the sizes of buckets.
+// over one parameter, so that no bit depends on the sizes of buckets. Owners of
+// slices (ZeRO) add up the sums of theirs, which rounds in another order: to
+// 1e-12 of a norm. LAMB then keeps its direction from its sums to its update.
 //
 // Sources: You et al. 2020, arXiv:1904.00962 (LAMB); You et al. 2017,
 // arXiv:1708.03888 (LARS).
@@ -43,6 +45,7 @@ class Lamb : public ArenaOptimizer {
 
  private:
   absl::Status AttachStates(ParameterArena& arena, DType dtype) override;
+  absl::Status SumPart(Kernels& kernels, Part& part) override;
   absl::Status UpdatePart(Kernels& kernels, Part& part) override;
   bool per_parameter() const override { return true; }
 
@@ -70,6 +73,7 @@ class Lars : public ArenaOptimizer {
 
  private:
   absl::Status AttachStates(ParameterArena& arena, DType dtype) override;
+  absl::Status SumPart(Kernels& kernels, Part& part) override;
   absl::Status UpdatePart(Kernels& kernels, Part& part) override;
   bool per_parameter() const override { return true; }
 

@@ -86,11 +86,37 @@ class Optimizer {
 
   // Updates the arena's elements of `range`, whole parameters of a bucket, from
   // their reduced gradients `grads`, which may be outside the arena. If
-  // IsElementwise(), `range` may be any part of a bucket's owned slice.
+  // IsElementwise(), or after SumRange(), `range` may be any part of a bucket's
+  // owned slice.
   virtual absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
                                    ParameterArena& arena,
                                    const ArenaRange& range,
                                    const Tensor& grads) = 0;
+
+  // Whether an update needs sums over each whole parameter, such as its norm.
+  // Where owners have slices (ParameterArena::owners), each computes its part
+  // of the sums, with the scalars and gradients of the update:
+  //
+  //   Tensor sums = *optimizer.BeginSums(kernels, arena, bucket);
+  //   optimizer.SumRange(kernels, scalars, arena, range, grads);
+  //   // ... the owners' sums are added up, in place ...
+  //   optimizer.UpdateRange(kernels, scalars, arena, range, grads);
+  virtual bool SumsParameters() const { return false; }
+  // Sets the sums of a bucket's parameters to 0 and returns them, f64. Each
+  // bucket has the same ones in every step.
+  virtual absl::StatusOr<Tensor> BeginSums(Kernels&, const ParameterArena&,
+                                           int /*bucket*/) {
+    return absl::UnimplementedError(
+        "Optimizer: BeginSums() of one that SumsParameters() is missing; "
+        "declare one");
+  }
+  // Adds the part of `range`, a part of the bucket's owned slice. May change
+  // states; UpdateRange() of the same ranges follows.
+  virtual absl::Status SumRange(Kernels&, const Tensor& /*scalars*/,
+                                ParameterArena&, const ArenaRange& /*range*/,
+                                const Tensor& /*grads*/) {
+    return absl::OkStatus();
+  }
 
   // Whether an update must wait until all buckets are reduced (for a global
   // norm or a finite check).

@@ -132,7 +132,7 @@ void NeedsOfReduceUpdate(const NeedSources& from, Action& action) {
   NeedLoss(action);
 }
 
-void NeedsOfUpdate(const NeedSources& from, Action& action) {
+void NeedsOfNorms(const NeedSources& from, Action& action) {
   NeedBucket(SignalKind::kBucketReduced, action);
   NeedBucket(SignalKind::kBucketReleased, action);
   const bool asked = from.options.updates_on_request;
@@ -144,6 +144,11 @@ void NeedsOfUpdate(const NeedSources& from, Action& action) {
   }
   const int findings = from.index.Find(ActionKind::kReduceFindings, 0);
   if (findings >= 0) action.needs.push_back({SignalKind::kDone, findings});
+}
+
+void NeedsOfUpdate(const NeedSources& from, Action& action) {
+  NeedsOfNorms(from, action);
+  NeedDone(from, ActionKind::kReduceNorms, action.index, action);
 }
 
 void NeedsOfGather(const NeedSources& from, Action& action) {
@@ -185,6 +190,8 @@ constexpr ActionPartner kOfGradientTransfer[] = {
     {ActionKind::kForward, "has no forward", InTables::kEvaluation}};
 constexpr ActionPartner kOfReduction[] = {
     {ActionKind::kUpdateBucket, "has no update"}};
+constexpr ActionPartner kOfNorms[] = {
+    {ActionKind::kUpdateBucket, "has no update after it"}};
 constexpr ActionPartner kOfGather[] = {
     {ActionKind::kUpdateBucket, "has no update before it"}};
 constexpr ActionPartner kOfGatherValues[] = {
@@ -269,6 +276,11 @@ constexpr ActionRule kRules[kActionKinds] = {
      Role::kCollective, Scope::kBucket, Tables::kTraining,
      kMakesParameters | kOfGradients, kDpGroup,
      SignalKind::kBucketReduced, NeedsOfReduceUpdate, {}},
+    {Kind::kReduceNorms, "PN", "all-reduce of the parameters' norms of bucket",
+     "norms of bucket",
+     Role::kCollective, Scope::kBucket, Tables::kTraining,
+     kOfGradients, kDpGroup,
+     kNone, NeedsOfNorms, kOfNorms},
     {Kind::kGatherBucket, "AG", "all-gather of bucket", "values of bucket",
      Role::kCollective, Scope::kBucket, Tables::kTraining,
      kMakesParameters, kDpGroup,

@@ -210,9 +210,16 @@ class Copier {
     }
   }
 
+  // Returns whether the update of a bucket follows its reduction alone.
+  bool FollowsReduction(int k, int chunk) const {
+    return index_.Has(ActionKind::kUpdateBucket, k, chunk) &&
+           !index_.Has(ActionKind::kReduceNorms, k, chunk);
+  }
+
   bool Moves(const Action& action) const {
     return (action.kind == ActionKind::kReduceBucket ||
-            action.kind == ActionKind::kUpdateBucket) &&
+            (action.kind == ActionKind::kUpdateBucket &&
+             FollowsReduction(action.index, action.chunk))) &&
            ends_[action.chunk] >= 0 &&
            !index_.Has(ActionKind::kReduceTied, action.index, action.chunk);
   }
@@ -236,8 +243,8 @@ class Copier {
         if (at >= 0) Append(table_.actions[at]);
         if (reductions_.each_micro_batch) break;
       }
-      const int update = index_.Find(ActionKind::kUpdateBucket, k, chunk);
-      if (last && update >= 0) Append(table_.actions[update]);
+      if (!last || !FollowsReduction(k, chunk)) continue;
+      Append(table_.actions[index_.Find(ActionKind::kUpdateBucket, k, chunk)]);
     }
   }
 

@@ -148,29 +148,46 @@ class BucketActions {
     for (int round = first_round; round < end_round; ++round) {
       pipeline::Append(table_, ActionKind::kReduceBucket, k, chunk, round);
     }
+    if (options_.sum_parameters) return AppendWithNorms(k, chunk);
     pipeline::Append(table_, ActionKind::kUpdateBucket, k, chunk);
     if (!options_.gather_values) return;
-    if (order_ == GatherOrder::kBehindNext) AppendGathers();
+    if (order_ == GatherOrder::kBehindNext) MoveToTable(gathers_);
     gathers_.push_back({ActionKind::kGatherBucket, k, {}, chunk});
-    if (order_ == GatherOrder::kBehindUpdate) AppendGathers();
+    if (order_ == GatherOrder::kBehindUpdate) MoveToTable(gathers_);
   }
   // Adds what is left, behind all buckets.
   void End() {
+    MoveToTable(updates_);
     std::reverse(gathers_.begin(), gathers_.end());
-    AppendGathers();
+    MoveToTable(gathers_);
   }
 
  private:
-  void AppendGathers() {
-    table_.actions.insert(table_.actions.end(), gathers_.begin(),
-                          gathers_.end());
-    gathers_.clear();
+  // Adds the sums over parameters, the update and the gather of a bucket. The
+  // sums wait for all that the update waits for, so that a reduction behind
+  // them in the table does, too.
+  void AppendWithNorms(int k, int chunk) {
+    if (order_ == GatherOrder::kBehindNext) MoveToTable(updates_);
+    updates_.push_back({ActionKind::kReduceNorms, k, {}, chunk});
+    updates_.push_back({ActionKind::kUpdateBucket, k, {}, chunk});
+    if (options_.gather_values) {
+      std::vector<Action>& place =
+          order_ == GatherOrder::kAtEnd ? gathers_ : updates_;
+      place.push_back({ActionKind::kGatherBucket, k, {}, chunk});
+    }
+    if (order_ == GatherOrder::kBehindUpdate) MoveToTable(updates_);
+  }
+
+  void MoveToTable(std::vector<Action>& actions) {
+    table_.actions.insert(table_.actions.end(), actions.begin(), actions.end());
+    actions.clear();
   }
 
   const ReductionOptions& options_;
   StepTable& table_;
   const GatherOrder order_;
-  std::vector<Action> gathers_;  // gathers that are not in the table yet
+  // Actions that are not in the table yet.
+  std::vector<Action> updates_, gathers_;
 };
 
 // The reductions of a group run in table order, so those that wait for another

@@ -17,6 +17,8 @@
 //     TRk all-reduce of bucket k over the stages that share it, before ARk
 //     ARk all-reduce of bucket k            UPk update of bucket k
 //     RUk both in one pass over memory (comm/replica_update.h)
+//     PNk all-reduce of the norms of bucket k's parameters, before UPk, where
+//         each replica has slices of them
 //     AGk all-gather of the values of bucket k, where each replica has updated
 //         a slice
 //     GVk the same before uses of the bucket, where each replica keeps a slice
@@ -74,6 +76,7 @@ enum class ActionKind {
   kReduceBucket,
   kUpdateBucket,
   kReduceUpdateBucket,
+  kReduceNorms,
   kGatherBucket,
   kGatherValues,
   kReleaseValues,
@@ -213,7 +216,12 @@ struct ReductionOptions {
   // Whether each replica updates a slice of each bucket (ZeRO), so that AGk
   // brings them together. ARk then is a reduce-scatter. Not with fuse_updates.
   bool gather_values = false;
-  // Place of the AGk. It is kAtEnd if updates need all buckets.
+  // Whether updates need sums over whole parameters (Optimizer::SumsParameters)
+  // of which each replica has slices, so that PNk comes before UPk. Not with
+  // fuse_updates.
+  bool sum_parameters = false;
+  // Place of the AGk, and of the PNk before them. It is kAtEnd if updates need
+  // all buckets.
   GatherOrder gather_order = GatherOrder::kAtEnd;
   // Whether a program asks for the updates of each step (LoopTable in
   // parameter_plan.h). They need kStepAsked, and the loss only if the table

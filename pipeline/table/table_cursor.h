@@ -16,8 +16,8 @@
 //
 // Actions may overtake each other once their needs are met; among those that
 // may run, the first in the table is chosen. The collectives (LR, NR, TR, AR,
-// RU, AG, GV) of one group start strictly in table order, whichever is ready
-// first: the ranks of a group pair them by order. Collectives of different
+// RU, PN, AG, GV) of one group start strictly in table order, whichever is
+// ready first: the ranks of a group pair them by order. Collectives of other
 // groups do not wait for each other, unless each micro-batch is reduced: a
 // round then waits for the end of the one before, so that only time would say
 // whether LR or TR overtakes it, and not the same on all ranks. LR, TR, AR and

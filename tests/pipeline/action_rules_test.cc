@@ -34,7 +34,7 @@ StepTable TableWithAll() {
   return ParseTable(
              "RA0 GV0 GV1 F0 RL0 GV0.1 SA0 RG0 B0 SG0 RA1 F1 SA1 RG1 I1 SG1 "
              "RL1 "
-             "RL0.1 W1 LR TR1 AR0 UP0 AR1 UP1 RU2 AG1 NR",
+             "RL0.1 W1 LR TR1 AR0 UP0 AR1 PN1 UP1 RU2 AG1 NR",
              {/*update_needs_all_buckets=*/true, /*reduce_findings=*/true})
       .value();
 }
@@ -103,7 +103,8 @@ TEST(ActionRulesTest, SayHowEachKindRunsAndWhatItWaitsFor) {
             "AR0 collective: ready 0\n"
             "UP0 update: reduced 0, released 0, loss, all reduced, NR\n"
             "AR1 collective: TR1\n"
-            "UP1 update: reduced 1, released 1, loss, all reduced, NR\n"
+            "PN1 collective: reduced 1, released 1, loss, all reduced, NR\n"
+            "UP1 update: reduced 1, released 1, loss, all reduced, NR, PN1\n"
             "RU2 collective: ready 2, released 2, loss\n"
             "AG1 collective: UP1\n"
             "NR collective: loss, all reduced\n");
@@ -186,7 +187,7 @@ TEST(ActionRulesTest, GradientsGoFromTheirSumsToTheUpdate) {
   for (const ActionRule& rule : ActionRules()) {
     if (IsOfGradients(rule.kind)) absl::StrAppend(&words, rule.word, " ");
   }
-  EXPECT_EQ(words, "TR AR UP RU ");
+  EXPECT_EQ(words, "TR AR UP RU PN ");
 }
 
 TEST(ActionRulesTest, PartsAreWhatErrorsSay) {

@@ -58,6 +58,7 @@ RandomJob MakeRandomJob(nn::RandomStream& draws, int pp_max) {
   options.update_needs_all_buckets = draws.Below(4) == 0;
   options.fuse_updates = draws.Below(4) == 0;
   options.rounds = 1 + static_cast<int>(draws.Below(3));
+  options.sum_parameters = !options.fuse_updates && draws.Below(3) == 0;
   for (int stage = 0; stage < job.mesh.pp(); ++stage) {
     const bool split = draws.Below(2) == 0;
     const int buckets = static_cast<int>(draws.Below(4));

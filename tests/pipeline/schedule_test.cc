@@ -273,6 +273,14 @@ TEST(ScheduleTest, GathersStandWhereTheirOrderSays) {
             "TR2 AR0 UP0 AR1 UP1 AG0 AR2 UP2 AG1 AG2");
   EXPECT_EQ(behind_backward(GatherOrder::kBehindUpdate),
             "TR2 AR0 UP0 AG0 AR1 UP1 AG1 AR2 UP2 AG2");
+  options.sum_parameters = true;
+  EXPECT_EQ(behind_backward(GatherOrder::kAtEnd),
+            "TR2 AR0 AR1 AR2 PN0 UP0 PN1 UP1 PN2 UP2 AG2 AG1 AG0");
+  EXPECT_EQ(behind_backward(GatherOrder::kBehindNext),
+            "TR2 AR0 AR1 PN0 UP0 AG0 AR2 PN1 UP1 AG1 PN2 UP2 AG2");
+  EXPECT_EQ(behind_backward(GatherOrder::kBehindUpdate),
+            "TR2 AR0 PN0 UP0 AG0 AR1 PN1 UP1 AG1 AR2 PN2 UP2 AG2");
+  options.sum_parameters = false;
   options.update_needs_all_buckets = options.reduce_findings = true;
   EXPECT_EQ(behind_backward(GatherOrder::kBehindUpdate),
             "TR2 AR0 UP0 AR1 UP1 AR2 UP2 AG2 AG1 AG0 NR");

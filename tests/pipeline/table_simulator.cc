@@ -230,7 +230,10 @@ class Simulator {
     const Action& action = ActionOf(r, id);
     ranks_[r].finished[i] = 1;
     Finish(r, id);
-    if (action.kind == ActionKind::kReduceFindings) return;
+    if (action.kind == ActionKind::kReduceFindings ||
+        action.kind == ActionKind::kReduceNorms) {
+      return;
+    }
     const bool another_round =
         action.kind == ActionKind::kReduceBucket &&
         ranks_[r].cursor.table().Find(action.kind, action.index, action.chunk,

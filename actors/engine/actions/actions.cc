@@ -42,6 +42,7 @@ std::unique_ptr<StepAction> Make(ActionKind kind, const EngineParts& parts) {
     case ActionKind::kReduceFindings:
     case ActionKind::kReduceBucket:
     case ActionKind::kReduceUpdateBucket:
+    case ActionKind::kReduceNorms:
     case ActionKind::kGatherBucket:
     case ActionKind::kGatherValues:
       return MakeCollectiveAction(kind, parts);

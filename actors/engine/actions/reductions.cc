@@ -196,6 +196,28 @@ absl::Status EndUpdate(const EngineParts& parts, const Action& action,
   return absl::OkStatus();
 }
 
+// --- PN: sums the norms of a bucket's parameters over the replicas, each of
+// which has slices of them. ---
+
+Made SumNorms(const EngineParts& parts, const Action& action,
+              StepInFlight& step) {
+  TROUPE_RETURN_IF_ERROR(PrepareUpdates(parts, step));
+  parts.events.BeginUpdate(action.chunk, action.index);
+  return parts.ParametersOf(action).updates().SumParameters(
+      action.index, step.loss->scalars());
+}
+
+base::Event NormsReady(const EngineParts& parts, const Action&,
+                       const StepInFlight&) {
+  return nn::Record(parts.kernels(), parts.events.update_queue());
+}
+
+absl::Status EndNorms(const EngineParts& parts, const Action&, StepInFlight&,
+                      const base::Event& done) {
+  nn::Wait(parts.kernels(), parts.events.update_queue(), done);
+  return absl::OkStatus();
+}
+
 // --- AG: brings the slices of a bucket's values together that the replicas
 // have updated. ---
 
@@ -244,6 +266,7 @@ constexpr KindSteps kSteps[] = {
     {ActionKind::kReduceFindings, {SumFindings, FindingsReady, EndFindings}},
     {ActionKind::kReduceBucket, {ReduceGrads, GradsReady, EndGrads}},
     {ActionKind::kReduceUpdateBucket, {ReduceAndUpdate, GradsReady, EndUpdate}},
+    {ActionKind::kReduceNorms, {SumNorms, NormsReady, EndNorms}},
     {ActionKind::kGatherBucket, {GatherSlices, SlicesReady, EndGather}},
     {ActionKind::kGatherValues, {GatherValues, ValuesReady, EndValues}},
 };

@@ -5,23 +5,12 @@
 
 namespace troupe::actors {
 
-absl::Status UpdateAction::Conclude(StepInFlight& step) {
-  step.concluded = true;
-  if (!step.inspected) TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
-  TROUPE_RETURN_IF_ERROR(
-      parts_.parameters[0]->updates().Conclude(step.loss->scalars()));
-  return step.loss->Settle();
-}
-
 absl::StatusOr<StepAction::Progress> UpdateAction::Begin(int id,
                                                          StepInFlight& step,
                                                          Dispatcher&) {
   const pipeline::Action& action = step.ActionAt(id);
   const TraceScope scope(*step.trace, action);
-  TROUPE_RETURN_IF_ERROR(step.loss->PassToUpdates());
-  if (parts_.setup.plan->update_needs_all_buckets && !step.concluded) {
-    TROUPE_RETURN_IF_ERROR(Conclude(step));
-  }
+  TROUPE_RETURN_IF_ERROR(PrepareUpdates(parts_, step));
   parts_.events.BeginUpdate(action.chunk, action.index);
   TROUPE_RETURN_IF_ERROR(parts_.ParametersOf(action).updates().Update(
       action.index, step.loss->scalars()));

@@ -1,6 +1,5 @@
-// UP: the update of a bucket, in the queue of updates. If the optimizer needs
-// findings from all gradients (findings.h), the first update of a step
-// completes them. RL: the release of values that were gathered for their uses.
+// UP: the update of a bucket, in the queue of updates. RL: the release of
+// values that were gathered for their uses.
 
 #ifndef ACTORS_ENGINE_ACTIONS_UPDATE_H_
 #define ACTORS_ENGINE_ACTIONS_UPDATE_H_
@@ -18,10 +17,6 @@ class UpdateAction : public StepAction {
                                  Dispatcher& dispatcher) override;
 
  private:
-  // Completes the findings, sets the clip factor and the next step's loss
-  // scale.
-  absl::Status Conclude(StepInFlight& step);
-
   const EngineParts& parts_;
 };
 

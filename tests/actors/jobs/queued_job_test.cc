@@ -15,6 +15,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
+#include "nn/optim/layerwise.h"
 #include "pipeline/schedules/schedules.h"
 #include "tests/actors/sim/divided_jobs.h"
 #include "tests/actors/sim/simulated_run.h"
@@ -86,6 +87,16 @@ TEST(QueuedJobTest, PiecesHaveTheBitsOfTheCpu) {
     spec.kernels = LeNetJob(1, 1).kernels;
     spec.steps = kQueuedSteps;
     ExpectTheBitsOfTheCpu(spec, /*seeds=*/5);
+  }
+}
+
+// Norms of parameters are summed over the owners in the queue of updates.
+TEST(QueuedJobTest, OwnersOfNormsHaveTheBitsOfTheCpu) {
+  JobSpec spec = LeNetJob(/*dp=*/2, /*pp=*/2);
+  spec.optimizer = nn::LambOptions();
+  for (const int stage : {1, 2}) {
+    spec.plan.zero_stage = stage;
+    ExpectTheBitsOfTheCpu(spec, /*seeds=*/10);
   }
 }
 

@@ -20,7 +20,6 @@
 #include "data/subset.h"
 #include "gtest/gtest.h"
 #include "nn/optim/adam.h"
-#include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/plan_choices.h"
 #include "pipeline/schedules/schedules.h"
@@ -394,16 +393,6 @@ TEST_P(ZeroStagesTest, LosesNothingOnADiskThatFailsAtAnyMoment) {
   }
   EXPECT_GT(failures, 0);
   EXPECT_GT(checkpoints, 0);
-}
-
-TEST_P(ZeroStagesTest, RefusesNormsOfParameters) {
-  JobSpec spec = SpecOf(2, 1, GetParam());
-  spec.optimizer = [] { return std::make_unique<nn::Lamb>(nn::LambOptions()); };
-  const SimulatedRun run = Simulate(spec, std::uint64_t{0});
-  EXPECT_NE(run.result.status().message().find(
-                absl::StrCat("zero_stage = ", GetParam())),
-            std::string::npos)
-      << run.result.status();
 }
 
 TEST(ZeroTest, RefusesHigherStagesByName) {

@@ -88,6 +88,34 @@ std::vector<Case> Cases() {
   return cases;
 }
 
+std::vector<Case> CasesWithNorms() {
+  OptimizerOptions common;
+  common.ema_decay = 0.9;
+  common.f32_master = true;
+  common.clip_grad_value = 0.5;
+  common.groups = {NoDecayGroup()};
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+    const std::string suffix(DTypeName(dtype));
+    cases.push_back({"lamb_" + suffix, dtype, [=] {
+                       LambOptions options;
+                       options.lr = 0.1;
+                       options.weight_decay = 0.1;
+                       options.common = common;
+                       return std::make_unique<Lamb>(options);
+                     }});
+    cases.push_back({"lars_" + suffix, dtype, [=] {
+                       LarsOptions options;
+                       options.lr = 0.5;
+                       options.weight_decay = 0.1;
+                       options.trust_coefficient = 0.5;
+                       options.common = common;
+                       return std::make_unique<Lars>(options);
+                     }});
+  }
+  return cases;
+}
+
 // The parameters of one owner; 37 and 29 elements cross slices at odd places.
 class Owner {
  public:
@@ -119,6 +147,12 @@ class Owner {
   }
 
   void Step(int step) {
+    Begin(step);
+    Update();
+  }
+
+  // Writes the gradients and scalars of a step.
+  void Begin(int step) {
     for (int i = 0; i < 3; ++i) {
       std::vector<double> values;
       for (std::int64_t e = 0; e < parameters_[i].shape.numel(); ++e) {
@@ -126,11 +160,24 @@ class Owner {
       }
       SetValues(values, kernels_, parameters_[i].grad);
     }
-    const Tensor scalars =
+    scalars_ =
         ScalarsFor(*optimizer_, step, /*loss_count=*/2, kernels_.allocator());
+  }
+  void Update() {
     for (int bucket = 0; bucket < arena_->num_buckets(); ++bucket) {
-      ASSERT_TRUE(optimizer_->Update(kernels_, scalars, *arena_, bucket).ok());
+      ASSERT_TRUE(optimizer_->Update(kernels_, scalars_, *arena_, bucket).ok());
     }
+  }
+
+  // Returns this owner's sums over the parameters of a bucket.
+  Tensor Sums(int bucket) {
+    const Tensor sums = *optimizer_->BeginSums(kernels_, *arena_, bucket);
+    EXPECT_TRUE(optimizer_
+                    ->SumRange(kernels_, scalars_, *arena_,
+                               arena_->Owned(bucket),
+                               arena_->OwnedGrads(bucket))
+                    .ok());
+    return sums;
   }
 
   // Takes the slices of another owner, as an all-gather does.
@@ -150,6 +197,7 @@ class Owner {
  private:
   Kernels& kernels_;
   Parameter parameters_[4];
+  Tensor scalars_;
   std::unique_ptr<ParameterArena> arena_;
   std::unique_ptr<Optimizer> optimizer_;
 };
@@ -187,6 +235,53 @@ TEST(OwnedSlicesTest, PieceByPieceTheyAreTheWhole) {
                 << all.states()[i].first << " from " << range.begin;
           }
         }
+      }
+    }
+  }
+}
+
+// Adds up the sums of all owners for each, as an all-reduce does.
+void AddSums(Kernels& kernels,
+             const std::vector<std::unique_ptr<Owner>>& owners) {
+  for (int bucket = 0; bucket < 2; ++bucket) {
+    std::vector<Tensor> sums;
+    for (const auto& owner : owners) sums.push_back(owner->Sums(bucket));
+    std::vector<double> total(sums[0].numel());
+    for (const Tensor& part : sums) {
+      const std::vector<double> values = ValuesOf(part);
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] += values[i];
+    }
+    for (Tensor& part : sums) SetValues(total, kernels, part);
+  }
+}
+
+// Norms of parameters are those of all owners, to rounding.
+TEST(OwnedSlicesTest, NormsAreThoseOfTheWhole) {
+  for (const bool cpu : {true, false}) {
+    const std::unique_ptr<Kernels> kernels =
+        cpu ? CreateCpuKernels({}) : CreateReferenceKernels();
+    for (const Case& of : CasesWithNorms()) {
+      if (cpu && of.dtype == DType::kF64) continue;
+      SCOPED_TRACE(absl::StrCat(of.name, " ", kernels->Describe()));
+      Owner whole(of, 0, 1, *kernels);
+      std::vector<std::unique_ptr<Owner>> owners;
+      for (int i = 0; i < 4; ++i) {
+        owners.push_back(std::make_unique<Owner>(of, i, 4, *kernels));
+      }
+      for (int step = 0; step < 3; ++step) {
+        whole.Step(step);
+        for (const auto& owner : owners) owner->Begin(step);
+        AddSums(*kernels, owners);
+        for (const auto& owner : owners) owner->Update();
+        for (const auto& from : owners) owners[0]->TakeSlices(*from);
+      }
+      const std::vector<double> values = ValuesOf(owners[0]->arena().values());
+      const std::vector<double> want = ValuesOf(whole.arena().values());
+      const double tolerance = of.dtype == DType::kF64   ? 1e-12
+                               : of.dtype == DType::kF32 ? 1e-6
+                                                         : 0x1p-8;
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        ASSERT_NEAR(values[i], want[i], tolerance) << "element " << i;
       }
     }
   }
@@ -284,20 +379,6 @@ TEST(OwnedSlicesTest, GradientsAreKeptAsSlices) {
     ASSERT_TRUE(arena->KeepSlice(0, false, Queue::kCompute).ok());
   }
   EXPECT_TRUE(reused);
-}
-
-TEST(OwnedSlicesTest, NormsOfParametersNeedAllOfThem) {
-  const std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
-  Parameter parameter;
-  parameter.name = "w";
-  parameter.shape = {64};
-  ParameterArena::Options options;
-  options.owners = 2;
-  const auto arena =
-      *ParameterArena::Create({{&parameter}}, options, kernels->allocator());
-  const absl::Status status = Lamb({}).Attach(*arena);
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_NE(status.message().find("2 owners"), std::string::npos) << status;
 }
 
 TEST(OwnedSlicesTest, OwnersThatDoNotDivideABucketAreRefused) {

@@ -311,8 +311,7 @@ def draw_hook(rng, case):
 
 def draw_zero(rng, case):
     config = case["config"]
-    if rng.random() < 0.2 and config["comm"].get("hook", "none") == "none" and (
-            config["optimizer"]["kind"] not in ("lamb", "lars")):
+    if rng.random() < 0.2 and config["comm"].get("hook", "none") == "none":
         zero = config["zero"] = {"stage": rng.choice([1, 2, 2, 3, 3, 3])}
         if zero["stage"] > 1:
             zero["accumulate"] = rng.choice(["sharded", "local"])

@@ -210,7 +210,7 @@ constexpr ConfigKey kZeroKeys[] = {
      "nothing. 1: the optimizer's states, of which each rank has and updates "
      "one part of mesh.dp. 2: also gradients, once they are reduced. 3: also "
      "parameters, which are gathered before each use. The results are the "
-     "same, but for zero.accumulate; lamb and lars need 0.",
+     "same, but for zero.accumulate, and rounding of lamb and lars.",
      "1"},
     {"zero.accumulate", Field<&C::pipeline, &PipelineConfig::zero_accumulate>(),
      OneOf([] {

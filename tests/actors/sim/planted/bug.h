@@ -28,6 +28,7 @@ enum class Bug {
   // Owners of slices of states and gradients: actions/reductions.cc.
   kSlicesAreNotGathered,
   kFindingsOfOneSlice,
+  kNormsOfOneSlice,
   kLastMicroBatchAlone,
   // Values that are gathered before their uses: actors/engine/dispatcher.cc,
   // actions/reductions.cc, actors/strands/loader.cc.

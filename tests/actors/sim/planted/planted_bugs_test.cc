@@ -16,6 +16,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/loss.h"
+#include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
 #include "tests/actors/sim/deep_models.h"
 #include "tests/actors/sim/lost_work.h"
@@ -130,6 +131,15 @@ JobSpec OwnersThatClip() {
   sgd.lr = 0.05;
   sgd.common.clip_grad_norm = 0.01;
   return With(sgd, Owners());
+}
+
+// Returns a job of owners whose updates need the norms of whole parameters.
+JobSpec OwnersWithNorms() {
+  JobSpec spec = Owners();
+  nn::LambOptions lamb;
+  lamb.lr = 0.1;
+  spec.optimizer = lamb;
+  return spec;
 }
 
 // Returns a job whose ranks along tp have pieces, and that limits the norm of
@@ -267,6 +277,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(SumIsNotTaken, Gathered, "differ after step 1"),
     TROUPE_CASE(SlicesAreNotGathered, Owners, "differ after"),
     TROUPE_CASE(FindingsOfOneSlice, OwnersThatClip, "differ after"),
+    TROUPE_CASE(NormsOfOneSlice, OwnersWithNorms, "differ after"),
     TROUPE_CASE(LastMicroBatchAlone, OwnersOfGradients, "differ after step 1"),
     TROUPE_CASE(UseComesBeforeItsGather, OwnersOfValues, "0 is nan"),
     TROUPE_CASE(ReleasedAtTheFirstUse, OwnersOfValues, "0 is nan"),
