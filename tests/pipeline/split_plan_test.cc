@@ -21,8 +21,8 @@ PlanOptions OptionsOf(int tp) {
   return options;
 }
 
-absl::StatusOr<Plan> PlanOf(const PlanOptions& options,
-                            const nn::ModelFactory& factory) {
+absl::StatusOr<Plan> SplitPlanOf(const PlanOptions& options,
+                                 const nn::ModelFactory& factory) {
   return MakePlan(options, factory, /*input=*/{6}, nn::DType::kF32,
                   nn::Device{});
 }
@@ -37,7 +37,7 @@ std::unique_ptr<nn::Module> TwoCutLayers() {
 TEST(SplitPlanTest, PiecesAlongTpHaveBucketsOfTheirOwn) {
   PlanOptions options = OptionsOf(/*tp=*/2);
   options.reductions.update_needs_all_buckets = true;
-  const absl::StatusOr<Plan> plan = PlanOf(options, TwoCutLayers);
+  const absl::StatusOr<Plan> plan = SplitPlanOf(options, TwoCutLayers);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->ToString(),
             "mesh tp=2 dp=1 pp=1, global batch 4 = 1 x 1 micro-batches of 4, "
@@ -50,7 +50,7 @@ TEST(SplitPlanTest, PiecesAlongTpHaveBucketsOfTheirOwn) {
   EXPECT_EQ(plan->parameter_elems(), 6 * 8 + 8 + 8 * 2 + 2);
   // Without pieces nothing has to be added up.
   const absl::StatusOr<Plan> whole =
-      PlanOf(options, [] { return std::make_unique<nn::Linear>(6, 8); });
+      SplitPlanOf(options, [] { return std::make_unique<nn::Linear>(6, 8); });
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_EQ(whole->ranks[0].train.ToString(), "F0 LR B0 AR0 UP0");
 }
@@ -89,8 +89,8 @@ TEST(SplitPlanTest, PartsOfGradientsHaveBucketsOfTheirOwn) {
 }
 
 TEST(SplitPlanTest, AWidthThatTpDoesNotDivideIsRefusedByField) {
-  const std::string error =
-      std::string(PlanOf(OptionsOf(/*tp=*/3), TwoCutLayers).status().message());
+  const std::string error = std::string(
+      SplitPlanOf(OptionsOf(/*tp=*/3), TwoCutLayers).status().message());
   EXPECT_NE(error.find("layer 0"), std::string::npos) << error;
   EXPECT_NE(error.find("8 is no multiple of 3"), std::string::npos) << error;
 }

@@ -152,7 +152,7 @@ TEST(TiesTest, SeveralTiesHaveEqualBucketsInAllTheirStages) {
 }
 
 // Returns the error of Check for the first plan with one change.
-std::string Broken(const std::function<void(Plan&)>& change) {
+std::string BrokenTies(const std::function<void(Plan&)>& change) {
   Plan plan = *TiedPlan({2});
   EXPECT_EQ(plan.Check(), absl::OkStatus());
   change(plan);
@@ -163,32 +163,32 @@ TEST(TiesTest, CopiesThatAreNotAlikeAreRefused) {
   const std::string why =
       " in.weight, which an earlier stage has too: copies of a parameter must "
       "be alike";
-  EXPECT_EQ(Broken([](Plan& plan) {
+  EXPECT_EQ(BrokenTies([](Plan& plan) {
               for (auto& elems : plan.stages[1].parameter_elems) elems = 8;
             }),
             "plan: stages[1] has another size or dtype of" + why);
-  EXPECT_EQ(Broken([](Plan& plan) {
+  EXPECT_EQ(BrokenTies([](Plan& plan) {
               StagePlan& stage = plan.stages[1];
               stage.frozen = stage.buckets.back();
               stage.buckets.pop_back();
             }),
             "plan: stages[1] does not train" + why);
-  EXPECT_EQ(Broken([](Plan& plan) {
+  EXPECT_EQ(BrokenTies([](Plan& plan) {
               StagePlan& stage = plan.stages[1];
               stage.buckets[1].push_back(stage.buckets[0].back());
               stage.buckets[0].pop_back();
             }),
             "plan: stages[1] has another bucket around" + why);
-  EXPECT_EQ(Broken([](Plan& plan) {
+  EXPECT_EQ(BrokenTies([](Plan& plan) {
               std::swap(plan.stages[1].buckets[0], plan.stages[1].buckets[1]);
             }),
             "plan: stages[1] has a bucket of its own behind that of" + why);
-  EXPECT_EQ(Broken([](Plan& plan) {
+  EXPECT_EQ(BrokenTies([](Plan& plan) {
               plan.ranks[1].train =
                   *ParseTable("RA0 F0 RA1 F1 LR B0 SG0 B1 SG1 AR0 UP0 AR1 UP1");
             }),
             "plan: ranks[1].train: TR1 is missing");
-  EXPECT_EQ(Broken([](Plan& plan) {
+  EXPECT_EQ(BrokenTies([](Plan& plan) {
               plan.ranks[1].train = *ParseTable(
                   "RA0 F0 RA1 F1 LR B0 SG0 B1 SG1 TR0 TR1 AR0 UP0 AR1 UP1");
             }),

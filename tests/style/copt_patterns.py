@@ -78,7 +78,9 @@ def merged_parts(tree):
         if (target.kind in ("cc_library", "cc_merged_test")
                 and target.package in loading):
             parts = parts_of(target.name, target.attributes.get("srcs", []),
-                             target.attributes.get("apart", []))
+                             target.attributes.get("apart", []),
+                             target.kind == "cc_merged_test" or
+                             target.attributes.get("testonly"))
             for generated, part in parts.items():
                 yield target, generated, part
         # A cuda_library (third_party/cuda): for the CPU there is a .cc for each.

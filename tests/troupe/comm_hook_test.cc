@@ -46,7 +46,7 @@ DDPOptions SmallBuckets() {
   return options;
 }
 
-std::vector<float> ValuesOf(const Trainable& model) {
+std::vector<float> HookedValuesOf(const Trainable& model) {
   std::vector<float> values;
   for (const nn::Parameter* parameter : model.Parameters()) {
     const float* const begin = parameter->value.data<float>();
@@ -76,7 +76,7 @@ Program Trained(const std::function<void(DDP& ddp)>& prepare,
     if (prepare) prepare(ddp);
     Sgd sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9});
     Train(rank, ddp, sgd);
-    (*values)[rank.number()] = ValuesOf(ddp);
+    (*values)[rank.number()] = HookedValuesOf(ddp);
   };
 }
 
@@ -165,7 +165,7 @@ TEST(CommHookTest, UpdatesInBackwardTakeWhatHooksLeave) {
     Sgd sgd(ddp, {/*lr=*/0.1, /*momentum=*/0.9});
     ddp.StepInBackward(sgd);
     Train(rank, ddp, sgd);
-    have[rank.number()] = ValuesOf(ddp);
+    have[rank.number()] = HookedValuesOf(ddp);
   };
   const absl::Status status = Spawn(program, TwoRanks());
   ASSERT_TRUE(status.ok()) << status;
@@ -179,7 +179,7 @@ TEST(CommHookTest, AHookMayKeepGradientsLocal) {
     auto model = rank.Make<Toy>();
     Sgd sgd(model, {/*lr=*/0.1, /*momentum=*/0.9});
     Train(rank, model, sgd);
-    alone[rank.number()] = ValuesOf(model);
+    alone[rank.number()] = HookedValuesOf(model);
   };
   ASSERT_TRUE(Spawn(program, TwoRanks()).ok());
   const auto local = InThreads(

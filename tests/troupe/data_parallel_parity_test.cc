@@ -39,7 +39,7 @@ std::unique_ptr<nn::Module> MakeModel(const std::vector<int>& sizes,
   return model;
 }
 
-void Fill(const Tensor& tensor, const std::string& name, double scale) {
+void FillDoubles(const Tensor& tensor, const std::string& name, double scale) {
   const std::vector<double> values =
       nn::GoldenInput(name, tensor.numel(), scale);
   std::copy(values.begin(), values.end(), tensor.data<double>());
@@ -47,7 +47,7 @@ void Fill(const Tensor& tensor, const std::string& name, double scale) {
 
 Var Golden(Rank& rank, const Shape& shape, const std::string& name) {
   Var x = rank.Zeros(shape, DType::kF64);
-  Fill(x, name, 1);
+  FillDoubles(x, name, 1);
   return x;
 }
 
@@ -67,8 +67,8 @@ void Train(Rank& rank, const json& example, const std::string& rule,
   std::deque<Optimizer> optimizers;
   for (const auto& [name, model] : models) {
     for (nn::Parameter* parameter : model.Parameters()) {
-      Fill(parameter->value, absl::StrCat("dp/", name, "/", parameter->name),
-           0.5);
+      FillDoubles(parameter->value,
+                  absl::StrCat("dp/", name, "/", parameter->name), 0.5);
       parameter->requires_grad = name == "model" || !example.contains("frozen");
     }
     if (!model.Parameters()[0]->requires_grad) continue;

@@ -31,7 +31,7 @@ SpawnOptions Devices(int devices) {
   return options;
 }
 
-void ExpectRuns(const Program& program, int devices) {
+void ExpectRunsOn(const Program& program, int devices) {
   const absl::Status status = Spawn(program, Devices(devices));
   EXPECT_TRUE(status.ok()) << status;
 }
@@ -72,7 +72,7 @@ using Training = std::function<void(Rank&, std::vector<double>&)>;
 
 std::vector<double> ResultOn(int devices, const Training& train) {
   std::vector<double> result;
-  ExpectRuns([&](Rank& rank) { train(rank, result); }, devices);
+  ExpectRunsOn([&](Rank& rank) { train(rank, result); }, devices);
   return result;
 }
 
@@ -102,7 +102,7 @@ TEST(DataParallelTest, DevicesGetTheirParts) {
     const std::lock_guard<std::mutex> lock(mutex);
     parts.insert(x.dim(0));
   };
-  ExpectRuns(
+  ExpectRunsOn(
       [&](Rank& rank) {
         EXPECT_EQ(rank.size(), 1);
         const DataParallel model(
@@ -211,7 +211,7 @@ TEST(DataParallelTest, ScalarsBecomeRows) {
     Var Forward(Var x) override { return nn::Sum(linear(x)); }
     nn::Linear& linear = Add<nn::Linear>("linear", 2, 1);
   };
-  ExpectRuns(
+  ExpectRunsOn(
       [](Rank& rank) {
         const DataParallel model(rank, [] { return std::make_unique<Loss>(); });
         const Var losses = model(rank.Ones({5, 2}));
@@ -237,7 +237,7 @@ TEST(DataParallelTest, AnErrorOfADeviceLeavesTheForward) {
     Var Forward(Var x) override { return inner(x); }
     Inner& inner = Add<Inner>("inner");
   };
-  ExpectRuns(
+  ExpectRunsOn(
       [](Rank& rank) {
         const DataParallel model(rank,
                                  [] { return std::make_unique<Picky>(); });
@@ -266,7 +266,7 @@ TEST(DataParallelTest, OutputsMustFit) {
       return x.dim(0) == 6 ? x : x.Slice(0, 1, /*axis=*/1);
     }
   };
-  ExpectRuns(
+  ExpectRunsOn(
       [](Rank& rank) {
         const DataParallel model(rank, [] { return std::make_unique<Wide>(); });
         EXPECT_EQ(
@@ -352,7 +352,7 @@ TEST(DataParallelTest, OptionsAreChecked) {
           "SpawnOptions.devices is 2, and a rank with several devices is the "
           "only one, in one process; use one rank for each device and a DDP, "
           "or leave out ranks and processes"));
-  ExpectRuns(nothing, 4);
+  ExpectRunsOn(nothing, 4);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ std::unique_ptr<Network> MakeNetwork(const json& example) {
   return network;
 }
 
-void Fill(const Tensor& tensor, const std::vector<double>& values) {
+void FillWith(const Tensor& tensor, const std::vector<double>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (tensor.dtype() == DType::kI64) {
       tensor.data<std::int64_t>()[i] = static_cast<std::int64_t>(values[i]);
@@ -84,8 +84,8 @@ void Train(Rank& rank, const json& spec, const json& example,
   if (example.contains("bf16_hook")) options.reduction_dtype = DType::kBF16;
   DDP ddp(model, options);
   for (const nn::Parameter* parameter : ddp.Parameters()) {
-    Fill(parameter->value, nn::GoldenInput("ddp/" + parameter->name,
-                                           parameter->value.numel(), 0.5));
+    FillWith(parameter->value, nn::GoldenInput("ddp/" + parameter->name,
+                                               parameter->value.numel(), 0.5));
   }
   std::optional<Optimizer> optimizer;
   if (rule == "sgd") {
@@ -103,9 +103,9 @@ void Train(Rank& rank, const json& spec, const json& example,
   const auto backward = [&](int number) {
     const std::string suffix = absl::StrCat(rank.number(), "/", number);
     Var x = rank.Zeros({batch, 6}), y = rank.Zeros({batch}, DType::kI64);
-    Fill(x, nn::GoldenInput("ddp/x/" + suffix, x.numel(), 1));
-    Fill(y, nn::GoldenLabels("ddp/y/" + suffix, batch, 4,
-                             /*ignore_fifth=*/false));
+    FillWith(x, nn::GoldenInput("ddp/x/" + suffix, x.numel(), 1));
+    FillWith(y, nn::GoldenLabels("ddp/y/" + suffix, batch, 4,
+                                 /*ignore_fifth=*/false));
     const Var loss = nn::CrossEntropy(ddp(x), y);
     (loss.Mean() / micro_batches).Backward();
     results[own + "losses"].push_back(loss.item());

@@ -29,7 +29,7 @@ struct Small : nn::Net {
   Var Forward(Var x) override { return fc2(fc1(x).Tanh()); }
 };
 
-struct Normed : nn::Net {
+struct NormedOnce : nn::Net {
   nn::BatchNorm1d& norm = Add<nn::BatchNorm1d>("norm", 3);
   nn::Linear& last = Add<nn::Linear>("last", 3, 2);
   Var Forward(Var x) override { return last(norm(x)); }
@@ -51,7 +51,7 @@ TEST(JoinTest, SynchronisedNormsAndExactMeansAreThoseOfOneRank) {
     std::vector<float> values;
     const Program program = [&](Rank& rank) {
       auto model =
-          rank.Place(nn::ConvertSyncBatchNorm(std::make_unique<Normed>()));
+          rank.Place(nn::ConvertSyncBatchNorm(std::make_unique<NormedOnce>()));
       DDPOptions options;
       options.exact_mean = true;
       DDP ddp(model, options);
@@ -154,7 +154,7 @@ TEST(JoinTest, ARankThatHasEndedUsesNoParameter) {
 TEST(JoinTest, ARankMayHaveNoBatch) {
   for (const bool average : {false, true}) {
     const Program program = [average](Rank& rank) {
-      auto model = rank.Make<Normed>();
+      auto model = rank.Make<NormedOnce>();
       DDPOptions options;
       options.average_buffers = average;
       DDP ddp(model, options);
@@ -184,7 +184,7 @@ TEST(JoinTest, ARankMayHaveNoBatch) {
 // Without a batch on any rank, nothing happens.
 TEST(JoinTest, AllRanksMayHaveNoBatch) {
   const Program program = [](Rank& rank) {
-    auto model = rank.Make<Normed>();
+    auto model = rank.Make<NormedOnce>();
     DDP ddp(model);
     Sgd sgd(ddp, {/*lr=*/0.1});
     { auto joined = ddp.Join(); }

@@ -60,7 +60,7 @@ Order OrderOf(const Rank& rank, int step, bool unused) {
   return step < 22 ? Order{2, 1, 0} : Order{1, 2, 0};
 }
 const Order kFirst = {0, 1, 2}, kSecond = {2, 1, 0}, kThird = {2, 0, 1};
-constexpr int kSteps = 64;
+constexpr int kOrderedSteps = 64;
 
 // Losses and orders that a rank has seen after each step.
 struct Seen {
@@ -82,7 +82,7 @@ void Train(Rank& rank, const Way& way, bool one_bucket, Seen& seen) {
   if (way.hook) ddp.RegisterCommHook(AllReduceHook);
   Adam adam(ddp, nn::AdamWDefaults());
   if (way.in_backward) ddp.StepInBackward(adam);
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kOrderedSteps; ++step) {
     model->order = OrderOf(rank, step, way.unused);
     adam.ZeroGrad();
     for (int m = 0; m < way.micro_batches; ++m) {
@@ -127,10 +127,10 @@ class LaunchOrderTest : public testing::TestWithParam<Way> {};
 
 TEST_P(LaunchOrderTest, ChangesOnAllRanksAtOnceAndChangesNoBit) {
   const Way& way = GetParam();
-  std::vector<Order> orders(kSteps, kFirst);
+  std::vector<Order> orders(kOrderedSteps, kFirst);
   if (!way.hook) {
     // Backward 21 broadcasts, and 22 is the first one to follow.
-    for (int step = 21; step < kSteps; ++step) {
+    for (int step = 21; step < kOrderedSteps; ++step) {
       orders[step] = step < 61 ? kSecond : kThird;
     }
   }
@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 // Runs the program in threads and under seeds.
-void ExpectRuns(const Program& program, int ranks) {
+void ExpectRunsInOrder(const Program& program, int ranks) {
   const absl::Status status = Spawn(program, Ranks(ranks));
   EXPECT_TRUE(status.ok()) << status;
   for (const std::uint64_t seed : Seeds(20)) {
@@ -188,7 +188,7 @@ void ExpectRuns(const Program& program, int ranks) {
 
 // The option holds whatever becomes ready first.
 TEST(DdpOrderTest, DelayedParametersStayBehind) {
-  ExpectRuns(
+  ExpectRunsInOrder(
       [](Rank& rank) {
         auto model = rank.Make<Turned>();
         model->order = {2, 1, 0};
@@ -209,7 +209,7 @@ TEST(DdpOrderTest, DelayedParametersStayBehind) {
 // Rank 0 has 5 batches, and the order of rank 1 then counts, which has 42.
 TEST(DdpOrderTest, RanksThatTrainDecideUnderJoin) {
   const Order used[] = {{0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
-  ExpectRuns(
+  ExpectRunsInOrder(
       [&used](Rank& rank) {
         auto model = rank.Make<Turned>();
         model->order = used[rank.number()];
@@ -241,7 +241,7 @@ TEST(DdpOrderTest, RanksThatTrainDecideUnderJoin) {
 
 // Each model of a joint backward has its order.
 TEST(DdpOrderTest, TwoModelsOfALossHaveTheirOwn) {
-  ExpectRuns(
+  ExpectRunsInOrder(
       [](Rank& rank) {
         auto below = rank.Make<Turned>();
         auto above = rank.Make<Turned>();
@@ -271,7 +271,7 @@ TEST(DdpOrderTest, TwoModelsOfALossHaveTheirOwn) {
 // It counts backwards that reduce, whatever ranks do between them: here rank 1
 // discards gradients that rank 0 adds to.
 TEST(DdpOrderTest, BackwardsWithoutStepsCount) {
-  ExpectRuns(
+  ExpectRunsInOrder(
       [](Rank& rank) {
         auto model = rank.Make<Turned>();
         model->order = {2, 1, 0};

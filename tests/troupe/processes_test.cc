@@ -228,7 +228,7 @@ TEST(ProcessesTest, TheProcessesHaveAllRanks) {
   EXPECT_THAT(std::string(other.message()), HasSubstr("3 ranks together"));
 }
 
-struct Wide : nn::Net {
+struct WideNet : nn::Net {
   nn::Linear& a = Add<nn::Linear>("a", 500, 500);
   nn::Linear& b = Add<nn::Linear>("b", 500, 500);
   Var Forward(Var x) override { return b(a(x)); }
@@ -238,7 +238,7 @@ struct Wide : nn::Net {
 // another one first, on its own strand.
 TEST(ProcessesTest, RanksMayWaitForModelsInAnyOrder) {
   const Program program = [](Rank& rank) {
-    DDP first(rank.Make<Wide>()), second(rank.Make<Wide>());
+    DDP first(rank.Make<WideNet>()), second(rank.Make<WideNet>());
     Sgd sgds[] = {Sgd(first, {/*lr=*/0.1}), Sgd(second, {/*lr=*/0.1})};
     for (int step = 0; step < 4; ++step) {
       for (Sgd& sgd : sgds) sgd.ZeroGrad();

@@ -22,7 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kSeeds = 20;
+constexpr int kProgramSeeds = 20;
 
 std::vector<float> Values(const Tensor& tensor) {
   return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
@@ -32,7 +32,7 @@ std::vector<float> Values(const Tensor& tensor) {
 // of all runs, which are the same.
 std::string RunAll(const Program& program, const SpawnOptions& options) {
   const std::string error(Spawn(program, options).message());
-  for (int seed = 0; seed < kSeeds; ++seed) {
+  for (int seed = 0; seed < kProgramSeeds; ++seed) {
     const SimulatedRun run =
         Simulate(program, options, {static_cast<std::uint64_t>(seed)});
     EXPECT_EQ(run.status.ok(), error.empty())

@@ -55,7 +55,7 @@ struct Chain : nn::Net {
 };
 
 // Several buckets each.
-DDPOptions SmallBuckets() {
+DDPOptions BucketsOfFewBytes() {
   DDPOptions options;
   options.first_bucket_mb = options.bucket_cap_mb = 0.0001;
   return options;
@@ -82,8 +82,8 @@ enum class Loss { kDiscarded, kUnsynced, kFrozen };
 // Trains as PyTorch's DCGAN example, and returns all parameters. A frozen
 // discriminator is no model of the generator's loss.
 std::vector<float> TrainGan(Rank& rank, Loss discriminator) {
-  DDP net_g(rank.Make<Maker>(), SmallBuckets());
-  DDP net_d(rank.Make<Judge>(), SmallBuckets());
+  DDP net_g(rank.Make<Maker>(), BucketsOfFewBytes());
+  DDP net_d(rank.Make<Judge>(), BucketsOfFewBytes());
   Adam opt_g(net_g, nn::AdamWDefaults()), opt_d(net_d, nn::AdamWDefaults());
   const std::vector<float> before = ValuesOf(net_g.Parameters());
   for (int step = 0; step < 3; ++step) {
@@ -152,8 +152,8 @@ void TrainChain(Rank& rank, bool in_backward) {
     const auto from = whole[i]->value.span<float>();
     std::copy(from.begin(), from.end(), parts[i]->value.data<float>());
   }
-  DDP ddp(model, SmallBuckets()), ddp_a(a, SmallBuckets()),
-      ddp_b(b, SmallBuckets());
+  DDP ddp(model, BucketsOfFewBytes()), ddp_a(a, BucketsOfFewBytes()),
+      ddp_b(b, BucketsOfFewBytes());
   Sgd sgd = Momentum(ddp), sgd_a = Momentum(ddp_a), sgd_b = Momentum(ddp_b);
   if (in_backward) ddp_a.StepInBackward(sgd_a);
   const std::vector<float> before = ValuesOf(whole);
@@ -233,7 +233,7 @@ TEST(TwoModelsTest, AHookMayNotCallTheOtherModel) {
       const Program program = [&](Rank& rank) {
         auto a = rank.Make<Maker>();
         auto b = rank.Make<Judge>();
-        DDP ddp_a(a, SmallBuckets()), ddp_b(b, SmallBuckets());
+        DDP ddp_a(a, BucketsOfFewBytes()), ddp_b(b, BucketsOfFewBytes());
         Sgd sgd_a = Momentum(ddp_a), sgd_b = Momentum(ddp_b);
         DDP& hooked = last ? ddp_a : ddp_b;
         DDP& other = last ? ddp_b : ddp_a;

@@ -24,9 +24,10 @@ reads, are parsed once for them.
         ...
     )
 
-The sources become parts of at most SOURCES_MAX, and each part is one generated file
-NAME_merged0.cc, NAME_merged1.cc, ... with the text of its sources. Errors and stack
-traces have the path and the line of the source.
+The sources become parts of at most SOURCES_MAX (TEST_SOURCES_MAX, if the target is
+for tests), and each part is one generated file NAME_merged0.cc, NAME_merged1.cc, ...
+with the text of its sources. Errors and stack traces have the path and the line of the
+source.
 
 cc_library merges under --define=merge=1 only, which .bazelrc sets; without it an edit
 recompiles one source. cc_merged_test always merges: one program of small tests.
@@ -39,6 +40,10 @@ sources (planted_bugs_test) replace whole parts: the linker takes all of one or 
 
 SOURCES_MAX = 8
 
+# Sources of tests instantiate the same templates of GoogleTest and of the standard
+# library, and are not optimised: the more of them, the more is shared.
+TEST_SOURCES_MAX = 16
+
 # The beginning of a tag of a library for each source that does not begin a part: no
 # compile shows whether its header compiles alone (tests/style/headers.bzl).
 BEHIND_OTHERS = "behind_others="
@@ -46,13 +51,14 @@ BEHIND_OTHERS = "behind_others="
 # The text of each source, after its path for the compiler's messages.
 _MERGE = "awk 'FNR == 1 { print \"#line 1 \\\"\" FILENAME \"\\\"\" } 1' %s >$(location %s)"
 
-def merged_parts(name, srcs, apart = []):
+def merged_parts(name, srcs, apart = [], testonly = False):
     """Returns {generated file: its sources} of a target; may be empty.
 
     Args:
       name: of the target.
       srcs: sources and private headers.
       apart: the sources that stay as they are.
+      testonly: if the target is for tests.
     """
     sources = [
         source
@@ -61,7 +67,8 @@ def merged_parts(name, srcs, apart = []):
     ]
     if len(sources) < 2:
         return {}
-    number = (len(sources) + SOURCES_MAX - 1) // SOURCES_MAX
+    most = TEST_SOURCES_MAX if testonly else SOURCES_MAX
+    number = (len(sources) + most - 1) // most
     return {
         "%s_merged%d.cc" % (name, part): sources[len(sources) * part // number:len(sources) * (part + 1) // number]
         for part in range(number)
@@ -100,7 +107,7 @@ def cc_library(name, srcs = [], apart = [], **kwargs):
     """
     parts = {}
     if type(srcs) == "list":
-        parts = merged_parts(name, srcs, apart)
+        parts = merged_parts(name, srcs, apart, kwargs.get("testonly"))
     if parts:
         kwargs["tags"] = kwargs.get("tags", []) + [
             BEHIND_OTHERS + source
@@ -132,6 +139,11 @@ def cc_merged_test(name, srcs, **kwargs):
     """
     native.cc_test(
         name = name,
-        srcs = _merge(name, srcs, merged_parts(name, srcs), testonly = True),
+        srcs = _merge(
+            name,
+            srcs,
+            merged_parts(name, srcs, testonly = True),
+            testonly = True,
+        ),
         **kwargs
     )
