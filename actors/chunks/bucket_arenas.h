@@ -109,6 +109,9 @@ class BucketArenas {
   void ReleaseValues(int bucket) {
     if (!released_.empty()) ReleasedOf(bucket).Release(places_[bucket].k);
   }
+  void FreeReused() {
+    for (nn::ReleasedValues& released : released_) released.FreeReused();
+  }
   // Returns the bytes of values that have had no memory so far.
   std::size_t never_held_bytes() const;
 

@@ -148,6 +148,7 @@ class ChunkParameters {
   }
   void ReleaseAllValues() {
     for (int k = 0; k < num_buckets(); ++k) ReleaseValues(k);
+    arenas_->FreeReused();
   }
   // Returns the bytes of values that have had no memory so far.
   std::size_t never_held_bytes() const { return arenas_->never_held_bytes(); }

@@ -11,6 +11,15 @@ namespace troupe::nn {
 namespace {
 
 constexpr int kPoison = 0xff;
+constexpr std::size_t kBlock = PagePool::kBlockBytes;
+
+char* RoundDown(char* at, std::size_t step) {
+  return at - reinterpret_cast<std::uintptr_t>(at) % step;
+}
+
+char* RoundUp(char* at, std::size_t step) {
+  return RoundDown(at + step - 1, step);
+}
 
 }  // namespace
 
@@ -30,6 +39,9 @@ void ReleasedValues::Hold(int bucket) {
   released_[bucket] = false;
   held_ += BytesOf(bucket);
   most_held_ = std::max(most_held_, held_);
+  const ArenaRange range = arena_.range(bucket), owned = arena_.Owned(bucket);
+  HoldRange({range.begin, owned.begin});
+  HoldRange({owned.end, range.end});
 }
 
 void ReleasedValues::Release(int bucket) {
@@ -41,22 +53,49 @@ void ReleasedValues::Release(int bucket) {
   ReleaseRange({owned.end, range.end});
 }
 
-void ReleasedValues::ReleaseRange(const ArenaRange& range) const {
+void ReleasedValues::HoldRange(const ArenaRange& range) {
   if (range.size() == 0) return;
   const Tensor elems = arena_.View(arena_.values(), range);
-  static const std::uintptr_t page = sysconf(_SC_PAGESIZE);
-  const auto begin = reinterpret_cast<std::uintptr_t>(elems.raw());
-  const std::uintptr_t end = begin + elems.bytes();
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  const std::uintptr_t last = end / page * page;
+  char* const begin = static_cast<char*>(elems.raw());
+  char* const last = RoundDown(begin + elems.bytes(), kBlock);
+  char* at = RoundUp(begin, kBlock);
+  for (; at < last && pool_->bytes() > 0; at += kBlock) {
+    // The range gets new pages then; those of the pool would come on top.
+    if (!pool_->Take(at)) return pool_->Clear();
+  }
+}
+
+void ReleasedValues::ReleaseRange(const ArenaRange& range) {
+  if (range.size() == 0) return;
+  const Tensor elems = arena_.View(arena_.values(), range);
+  static const std::size_t page = sysconf(_SC_PAGESIZE);
+  char* const begin = static_cast<char*>(elems.raw());
+  char* const end = begin + elems.bytes();
+  char* const first = RoundUp(begin, page);
+  char* const last = RoundDown(end, page);
   if (poisons_ || last <= first) {
-    std::memset(elems.raw(), kPoison, elems.bytes());
+    std::memset(begin, kPoison, elems.bytes());
     return;
   }
-  std::memset(elems.raw(), kPoison, first - begin);
-  std::memset(reinterpret_cast<void*>(last), kPoison, end - last);
-  // A failure leaves the memory as it is, which costs memory alone.
-  (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  std::memset(begin, kPoison, first - begin);
+  std::memset(last, kPoison, end - last);
+  ReleasePages(first, last);
+}
+
+void ReleasedValues::ReleasePages(char* begin, char* end) {
+  char* const first = RoundUp(begin, kBlock);
+  char* const last = RoundDown(end, kBlock);
+  char* at = first;
+  // An arena begins with all values, of which no memory is kept.
+  const bool keeps = most_held_ > 0;
+  while (keeps && at < last && pool_->Keep(at)) at += kBlock;
+  // Failures leave the memory as it is, which costs memory alone.
+  if (at <= first) {
+    (void)madvise(begin, end - begin, MADV_DONTNEED);
+    return;
+  }
+  if (first > begin) (void)madvise(begin, first - begin, MADV_DONTNEED);
+  if (end > at) (void)madvise(at, end - at, MADV_DONTNEED);
 }
 
 }  // namespace troupe::nn

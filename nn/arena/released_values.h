@@ -12,8 +12,13 @@
 // with assertions or a sanitizer all do, and no page goes back: so a test finds
 // a reader that comes too late.
 //
-// Cost: a call of the system, some 0.1 us a page, and a page fault for each
-// page that is written again.
+// Blocks of 2 MiB stay with the process until FreeReused(), and Hold() gives
+// them to the next bucket, as the system takes longer to clear new pages than a
+// gather to fill them. Released and held values together never take more memory
+// than Hold() has given at one time.
+//
+// Cost: a call of the system for each such block. Of other pages some 0.1 us a
+// page, and a page fault for each one that is written again.
 //
 // Threads: any; nobody may use the bucket meanwhile.
 
@@ -21,9 +26,11 @@
 #define NN_ARENA_RELEASED_VALUES_H_
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "nn/arena/owned_slices.h"
+#include "nn/arena/page_pool.h"
 #include "nn/arena/parameter_arena.h"
 
 namespace troupe::nn {
@@ -49,6 +56,9 @@ class ReleasedValues {
   // Gives back the memory of the values of a bucket outside of its owned slice,
   // which nothing may read any more. No effect if they are released already.
   void Release(int bucket);
+  // Gives released memory that Hold() would use again back to the system, after
+  // more buckets were held than usual.
+  void FreeReused() { pool_->Clear(); }
   // Returns whether the bucket's values are released.
   bool Has(int bucket) const { return released_[bucket]; }
   // Returns the bytes outside of owned slices that were released whenever
@@ -57,10 +67,15 @@ class ReleasedValues {
 
  private:
   std::size_t BytesOf(int bucket) const;
-  void ReleaseRange(const ArenaRange& range) const;
+  // Gives the pages of the pool to blocks of the range.
+  void HoldRange(const ArenaRange& range);
+  void ReleaseRange(const ArenaRange& range);
+  // Gives back the memory of whole pages.
+  void ReleasePages(char* begin, char* end);
 
   const ParameterArena& arena_;
   const bool poisons_;
+  std::unique_ptr<PagePool> pool_ = std::make_unique<PagePool>();
   std::vector<bool> released_;
   // Bytes outside of owned slices: all, held, and held at most after a Hold().
   std::size_t all_ = 0, held_ = 0, most_held_ = 0;

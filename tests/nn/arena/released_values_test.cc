@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,6 +93,54 @@ TEST(ReleasedValues, ReadAsNaNWherePoisoned) {
     const bool own = element >= owned.begin && element < owned.end;
     ASSERT_EQ(std::isnan(values[i]), !own) << i;
   }
+}
+
+// Returns whether every byte of `elems` is `expected`.
+bool AllBytesAre(const Tensor& elems, unsigned char expected) {
+  const auto* const begin = static_cast<const unsigned char*>(elems.raw());
+  return std::all_of(begin, begin + elems.bytes(),
+                     [&](unsigned char c) { return c == expected; });
+}
+
+// Owner 0 of 2 has 8 MiB of each of two buckets; the other 8 MiB contain three
+// blocks at least.
+TEST(ReleasedValues, GiveTheirPagesToTheNextBucket) {
+  constexpr std::int64_t kElems = 4 << 20;
+  CachingAllocator allocator;
+  Parameter a = OnesOf("a", kElems), b = OnesOf("b", kElems);
+  ParameterArena::Options options;
+  options.pad_elems = 64;
+  options.owners = 2;
+  const auto arena = *ParameterArena::Create({{&a}, {&b}}, options, allocator);
+  ASSERT_TRUE(arena->Initialize(/*seed=*/1).ok());
+  ReleasedValues values(*arena, /*poisons=*/false);
+  const Tensor of_a = arena->values().FlatView(kElems / 2, {kElems / 2});
+  const Tensor of_b = arena->values().FlatView(kElems * 3 / 2, {kElems / 2});
+  const Tensor own_b = arena->values().FlatView(kElems, {kElems / 2});
+  // Nothing is kept of the values with which an arena begins.
+  values.Release(0);
+  values.Release(1);
+  values.Hold(1);
+  EXPECT_EQ(ResidentBytes(of_b), 0);
+  values.Release(1);
+  values.Hold(0);
+  std::memset(of_a.raw(), 5, of_a.bytes());
+  values.Release(0);
+  EXPECT_EQ(ResidentBytes(of_a), 0);
+  EXPECT_EQ(ValuesOf(own_b), std::vector<double>(kElems / 2, 1.0));
+  values.Hold(1);
+  const std::int64_t reused = ResidentBytes(of_b);
+  if (reused == 0) GTEST_SKIP() << "Linux before 5.7 cannot move pages";
+  EXPECT_GE(reused, 6 << 20);
+  std::memset(of_b.raw(), 7, of_b.bytes());
+  EXPECT_TRUE(AllBytesAre(of_b, 7));
+  EXPECT_EQ(ValuesOf(own_b), std::vector<double>(kElems / 2, 1.0));
+  // Nor of values that were held beside the usual ones.
+  values.Release(1);
+  values.FreeReused();
+  values.Hold(0);
+  EXPECT_EQ(ResidentBytes(of_a), 0);
+  EXPECT_TRUE(AllBytesAre(of_a, 0));
 }
 
 // Counted from the first Hold(): an arena begins with all values.

@@ -9,6 +9,7 @@
 
 #include "nn/arena/bucket_gradients.h"
 #include "nn/arena/owned_slices.h"
+#include "nn/arena/page_pool.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/arena/released_values.h"
 #include "nn/autograd/parameter.h"
@@ -34,6 +35,11 @@ namespace first_fill_h {
 extern const std::vector<const Parameter*> parameters;
 extern const Tensor momentum;
 }  // namespace first_fill_h
+
+namespace page_pool_h {
+extern char* const block;
+extern char* const another;
+}  // namespace page_pool_h
 
 namespace parameter_arena_h {
 extern const std::vector<std::vector<Parameter*>> buckets;
