@@ -36,7 +36,7 @@ def count(targets, parts_of=None):
         if not target.kind.startswith(_NO_COMPILES):
             sources = target.attributes.get("srcs", [])
             if target.kind == "cc_merged_test":
-                sources = parts_of(target.name, sources, testonly=True)
+                sources = parts_of(target.name, sources, in_tests=True)
             folder["sources"] += sum(
                 source.endswith((".cc", ".cu")) for source in sources)
     return {folder: number for folder, number in counts.items()

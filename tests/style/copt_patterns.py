@@ -79,8 +79,7 @@ def merged_parts(tree):
                 and target.package in loading):
             parts = parts_of(target.name, target.attributes.get("srcs", []),
                              target.attributes.get("apart", []),
-                             target.kind == "cc_merged_test" or
-                             target.attributes.get("testonly"))
+                             target.package.startswith("tests/"))
             for generated, part in parts.items():
                 yield target, generated, part
         # A cuda_library (third_party/cuda): for the CPU there is a .cc for each.

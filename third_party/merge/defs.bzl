@@ -24,10 +24,9 @@ reads, are parsed once for them.
         ...
     )
 
-The sources become parts of at most SOURCES_MAX (TEST_SOURCES_MAX, if the target is
-for tests), and each part is one generated file NAME_merged0.cc, NAME_merged1.cc, ...
-with the text of its sources. Errors and stack traces have the path and the line of the
-source.
+The sources become parts of at most SOURCES_MAX (TEST_SOURCES_MAX in tests/), and each
+part is one generated file NAME_merged0.cc, NAME_merged1.cc, ... with the text of its
+sources. Errors and stack traces have the path and the line of the source.
 
 cc_library merges under --define=merge=1 only, which .bazelrc sets; without it an edit
 recompiles one source. cc_merged_test always merges: one program of small tests.
@@ -51,14 +50,14 @@ BEHIND_OTHERS = "behind_others="
 # The text of each source, after its path for the compiler's messages.
 _MERGE = "awk 'FNR == 1 { print \"#line 1 \\\"\" FILENAME \"\\\"\" } 1' %s >$(location %s)"
 
-def merged_parts(name, srcs, apart = [], testonly = False):
+def merged_parts(name, srcs, apart = [], in_tests = False):
     """Returns {generated file: its sources} of a target; may be empty.
 
     Args:
       name: of the target.
       srcs: sources and private headers.
       apart: the sources that stay as they are.
-      testonly: if the target is for tests.
+      in_tests: if the target is in tests/.
     """
     sources = [
         source
@@ -67,7 +66,7 @@ def merged_parts(name, srcs, apart = [], testonly = False):
     ]
     if len(sources) < 2:
         return {}
-    most = TEST_SOURCES_MAX if testonly else SOURCES_MAX
+    most = TEST_SOURCES_MAX if in_tests else SOURCES_MAX
     number = (len(sources) + most - 1) // most
     return {
         "%s_merged%d.cc" % (name, part): sources[len(sources) * part // number:len(sources) * (part + 1) // number]
@@ -107,7 +106,8 @@ def cc_library(name, srcs = [], apart = [], **kwargs):
     """
     parts = {}
     if type(srcs) == "list":
-        parts = merged_parts(name, srcs, apart, kwargs.get("testonly"))
+        in_tests = native.package_name().startswith("tests/")
+        parts = merged_parts(name, srcs, apart, in_tests)
     if parts:
         kwargs["tags"] = kwargs.get("tags", []) + [
             BEHIND_OTHERS + source
@@ -142,7 +142,7 @@ def cc_merged_test(name, srcs, **kwargs):
         srcs = _merge(
             name,
             srcs,
-            merged_parts(name, srcs, testonly = True),
+            merged_parts(name, srcs, in_tests = True),
             testonly = True,
         ),
         **kwargs

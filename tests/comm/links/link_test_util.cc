@@ -181,11 +181,14 @@ void RecordingSink::Complain(const std::string& what) {
 
 bool Pump(std::initializer_list<Link*> links,
           const std::function<bool()>& done) {
+  // A link through shared memory looks at its socket after many idle calls. On
+  // a busy machine each yield may take milliseconds, so not every call has one.
+  constexpr int kIdlePerYield = 1000;
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!done()) {
+  for (int idle = 1; !done(); ++idle) {
     bool moved = false;
     for (Link* link : links) moved |= link->Progress();
-    if (moved) continue;
+    if (moved || idle % kIdlePerYield != 0) continue;
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::yield();
   }
