@@ -218,7 +218,7 @@ void AddLossCases(std::vector<OpCase>& all) {
   AddPiece(0, 5, {5, 4, 9}, all);
   AddPiece(33, 5, {0, 5, 9}, all);
   AddPiece(33, 5, {5, 4, 9}, all);
-  AddPiece(2050, 17, {34, 16, 50}, all);
+  AddPiece(201, 17, {34, 16, 50}, all);
   AddPiece(3, 2999, {2999, 2998, 5997}, all);
   AddCombinedLosses(all);
 }
