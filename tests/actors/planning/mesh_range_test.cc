@@ -32,6 +32,7 @@
 #include "pipeline/balance.h"
 #include "pipeline/partition.h"
 #include "tests/actors/test_job.h"
+#include "tests/base/seeds.h"
 
 namespace troupe::actors {
 namespace {
@@ -145,7 +146,9 @@ double ShortestByHand(const MeshSearch& search, int& tried) {
   wholes.micro_batch_size = 1;
   wholes.zero_stages = {0};
   double shortest = std::numeric_limits<double>::infinity();
-  for (MeshChoice choice : MeshChoices(wholes)) {
+  const std::vector<MeshChoice> choices = MeshChoices(wholes);
+  for (const std::uint64_t i : Cases(choices.size())) {
+    MeshChoice choice = choices[i];
     if (choice.virtual_stages == 2) choice.virtual_stages = 3;
     const std::int64_t samples = search.global_batch_size / choice.dp;
     for (std::int64_t count = 1; count <= samples; count *= 2) {
@@ -171,7 +174,7 @@ void ExpectNearlyTheBest(const JobSpec& job, int ranks, double bandwidth) {
   ASSERT_EQ(meshes->front().status, absl::OkStatus());
   int tried = 0;
   const double shortest = ShortestByHand(search, tried);
-  EXPECT_GT(tried, 50);
+  EXPECT_GE(tried, 10);
   EXPECT_LE(meshes->front().seconds, 1.05 * shortest);
   std::cout << meshes->front().mesh.ToString() << ": "
             << meshes->front().seconds / shortest << " of the best of " << tried
