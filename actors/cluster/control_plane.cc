@@ -42,7 +42,6 @@ namespace {
 constexpr int kHandshakesMax = 3;
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(5);
 constexpr absl::Duration kShortestHandshake = absl::Milliseconds(100);
-constexpr absl::Duration kProbeTimeout = absl::Seconds(1);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(2);
 constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
 
@@ -50,7 +49,9 @@ std::string Address(const ClusterOptions& options) {
   return HostAndPort(options.master_host, options.master_port);
 }
 
-// Attempts one handshake, and asks for the actor that is published there.
+// Connects, attempts a handshake, and asks for the actor that is published
+// there.
+//   kNotFound, kUnavailable: OpenConnection()'s, before any handshake.
 absl::StatusOr<CoordinatorActor> ConnectOnce(caf::actor_system& system,
                                              const ClusterOptions& options,
                                              absl::Duration timeout) {
@@ -58,7 +59,7 @@ absl::StatusOr<CoordinatorActor> ConnectOnce(caf::actor_system& system,
       options.insecure ? system.middleman().actor_handle()
                        : system.openssl_manager().actor_handle();
   absl::StatusOr<CoordinatorActor> result =
-      absl::UnavailableError("nothing is published there");
+      absl::InternalError("nothing is published there");
   caf::scoped_actor self(system);
   self->request(middleman, ActorTimeout(timeout), caf::connect_atom::value,
                 options.master_host,
@@ -135,16 +136,13 @@ absl::StatusOr<CoordinatorActor> Connect(caf::actor_system& system,
   absl::Duration pause = kFirstPause;
   absl::Status last;
   for (int handshakes = 0; handshakes < kHandshakesMax;) {
-    last = ProbePort(options.master_host, options.master_port, kProbeTimeout);
-    if (last.ok()) {
-      const absl::Duration left =
-          std::max(deadline - absl::Now(), kShortestHandshake);
-      absl::StatusOr<CoordinatorActor> coordinator =
-          ConnectOnce(system, options, std::min(left, kHandshakeTimeout));
-      if (coordinator.ok()) return coordinator;
-      last = coordinator.status();
-      ++handshakes;
-    }
+    const absl::Duration left =
+        std::max(deadline - absl::Now(), kShortestHandshake);
+    absl::StatusOr<CoordinatorActor> coordinator =
+        ConnectOnce(system, options, std::min(left, kHandshakeTimeout));
+    if (coordinator.ok()) return coordinator;
+    last = coordinator.status();
+    if (!absl::IsUnavailable(last) && !absl::IsNotFound(last)) ++handshakes;
     if (absl::Now() + pause > deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat("process ", options.process,

@@ -41,20 +41,10 @@ absl::StatusOr<Addresses> Resolve(const std::string& host, int port,
                    "; give its address, or a name that this host knows"));
 }
 
-class Socket {
- public:
-  Socket(int family, int type)
-      : fd_(::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
+base::OwnedFd MakeSocket(int family, int type) {
+  return base::OwnedFd(
+      ::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
 
 bool IsPublicV4(std::uint32_t a) {
   const auto in = [a](std::uint32_t network, int bits) {
@@ -93,33 +83,33 @@ std::string Numeric(const sockaddr* address, socklen_t size) {
   return error == 0 ? std::string(text) : std::string();
 }
 
-// Tries to connect. Returns 0, or an errno.
-int TryConnect(const addrinfo& address, absl::Duration timeout) {
-  const Socket socket(address.ai_family, SOCK_STREAM);
-  if (socket.fd() < 0) return errno;
-  if (::connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) {
+// Tries to connect `socket`. Returns 0, or an errno.
+int TryConnect(const base::OwnedFd& socket, const addrinfo& address,
+               absl::Duration timeout) {
+  if (!socket.valid()) return errno;
+  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) {
     return 0;
   }
   if (errno != EINPROGRESS) return errno;
-  pollfd entry = {socket.fd(), POLLOUT, 0};
+  pollfd entry = {socket.get(), POLLOUT, 0};
   const int ms = static_cast<int>(absl::ToInt64Milliseconds(timeout)) + 1;
   if (::poll(&entry, 1, ms) != 1) return ETIMEDOUT;
   int error = 0;
   socklen_t size = sizeof(error);
-  ::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   return error;
 }
 
 // Tries to listen at an address. Returns 0, or an errno.
 int TryBind(const addrinfo& address) {
-  const Socket socket(address.ai_family, SOCK_STREAM);
-  if (socket.fd() < 0) return errno;
+  const base::OwnedFd socket = MakeSocket(address.ai_family, SOCK_STREAM);
+  if (!socket.valid()) return errno;
   // A port of connections that have just ended is free.
   const int on = 1;
-  ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   const bool listens =
-      ::bind(socket.fd(), address.ai_addr, address.ai_addrlen) == 0 &&
-      ::listen(socket.fd(), /*backlog=*/1) == 0;
+      ::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 &&
+      ::listen(socket.get(), /*backlog=*/1) == 0;
   return listens ? 0 : errno;
 }
 
@@ -147,15 +137,16 @@ absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host) {
   return found;
 }
 
-absl::Status ProbePort(const std::string& host, int port,
-                       absl::Duration timeout) {
+absl::StatusOr<base::OwnedFd> OpenConnection(const std::string& host, int port,
+                                             absl::Duration timeout) {
   TROUPE_ASSIGN_OR_RETURN(const Addresses all,
                           Resolve(host, port, SOCK_STREAM));
   int error = ENOENT;
   for (const addrinfo* each = all.get(); each != nullptr;
        each = each->ai_next) {
-    error = TryConnect(*each, timeout);
-    if (error == 0) return absl::OkStatus();
+    base::OwnedFd socket = MakeSocket(each->ai_family, SOCK_STREAM);
+    error = TryConnect(socket, *each, timeout);
+    if (error == 0) return socket;
   }
   return absl::UnavailableError(absl::StrCat(
       HostAndPort(host, port), ": ", std::generic_category().message(error)));
@@ -190,13 +181,13 @@ absl::StatusOr<std::string> LocalAddressTo(const std::string& host, int port) {
   TROUPE_ASSIGN_OR_RETURN(const Addresses all, Resolve(host, port, SOCK_DGRAM));
   for (const addrinfo* each = all.get(); each != nullptr;
        each = each->ai_next) {
-    const Socket socket(each->ai_family, SOCK_DGRAM);
+    const base::OwnedFd socket = MakeSocket(each->ai_family, SOCK_DGRAM);
     sockaddr_storage mine = {};
     socklen_t size = sizeof(mine);
     auto* const address = reinterpret_cast<sockaddr*>(&mine);
-    if (socket.fd() < 0 ||
-        ::connect(socket.fd(), each->ai_addr, each->ai_addrlen) != 0 ||
-        ::getsockname(socket.fd(), address, &size) != 0) {
+    if (!socket.valid() ||
+        ::connect(socket.get(), each->ai_addr, each->ai_addrlen) != 0 ||
+        ::getsockname(socket.get(), address, &size) != 0) {
       continue;
     }
     std::string text = Numeric(address, size);

@@ -2,7 +2,8 @@
 // and which local address leads to it.
 //
 //   TROUPE_ASSIGN_OR_RETURN(bool open, IsPublicAddress("node7"));
-//   absl::Status listens = ProbePort("node7", 29400, absl::Seconds(1));
+//   TROUPE_ASSIGN_OR_RETURN(base::OwnedFd connection,
+//                           OpenConnection("node7", 29400, timeout));
 //   TROUPE_ASSIGN_OR_RETURN(std::string mine, LocalAddressTo("node7", 29400));
 
 #ifndef ACTORS_CLUSTER_HOST_ADDRESS_H_
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/files/owned_fd.h"
 
 namespace troupe::actors {
 
@@ -27,11 +29,12 @@ absl::StatusOr<bool> IsPublicAddress(const std::string& host);
 //   kNotFound: no such host.
 absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host);
 
-// Connects to the port, and closes the connection at once.
+// Connects to the port by TCP. Waits at most `timeout` for each of the host's
+// addresses. The connection does not block.
 //   kNotFound: no such host.
 //   kUnavailable: no process listens there, or there is no route.
-absl::Status ProbePort(const std::string& host, int port,
-                       absl::Duration timeout);
+absl::StatusOr<base::OwnedFd> OpenConnection(const std::string& host, int port,
+                                             absl::Duration timeout);
 
 // Listens at the port of an address of this machine, and stops at once. For the
 // reason why another part of the program could not.

@@ -28,6 +28,8 @@ class OwnedFd {
 
   bool valid() const { return fd_ >= 0; }
   int get() const { return fd_; }
+  // Returns the descriptor, which the caller must close.
+  int release() { return std::exchange(fd_, -1); }
   void reset(int fd = -1) {
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;

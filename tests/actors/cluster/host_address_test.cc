@@ -63,7 +63,9 @@ TEST(HostAddressTest, AHostThatDoesNotExistIsNamed) {
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(absl::StrContains(status.message(), "host no such host.invalid"))
       << status;
-  EXPECT_EQ(ProbePort("no such host.invalid", 1, absl::Seconds(1)).code(),
+  EXPECT_EQ(OpenConnection("no such host.invalid", 1, absl::Seconds(1))
+                .status()
+                .code(),
             absl::StatusCode::kNotFound);
 }
 
@@ -92,16 +94,18 @@ class Port {
   int number_ = 0;
 };
 
-TEST(HostAddressTest, ProbesFindOutWhetherSomebodyListens) {
+TEST(HostAddressTest, ConnectionsFindOutWhetherSomebodyListens) {
   Port port;
   const absl::Status before =
-      ProbePort("127.0.0.1", port.number(), absl::Seconds(5));
+      OpenConnection("127.0.0.1", port.number(), absl::Seconds(5)).status();
   EXPECT_EQ(before.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(before.message(), "127.0.0.1:" + std::to_string(port.number()) +
                                   ": Connection refused");
   port.Listen();
-  EXPECT_TRUE(ProbePort("127.0.0.1", port.number(), absl::Seconds(5)).ok());
-  EXPECT_TRUE(ProbePort("localhost", port.number(), absl::Seconds(5)).ok());
+  EXPECT_TRUE(
+      OpenConnection("127.0.0.1", port.number(), absl::Seconds(5)).ok());
+  EXPECT_TRUE(
+      OpenConnection("localhost", port.number(), absl::Seconds(5)).ok());
 }
 
 TEST(HostAddressTest, ListeningSaysWhyItCannot) {
