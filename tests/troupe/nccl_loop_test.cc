@@ -236,6 +236,8 @@ TEST(NcclLoopTest, AFailureEndsTheWaitForAGroup) {
         waited = base::Try([&] {
           AllReduce(x);
           rank.NewGroup({0, 1}).AllReduce(x);
+          // The calls before may return before the device has begun them.
+          ValuesOn(rank, x);
         });
       },
       NcclRanks(2));
