@@ -313,19 +313,30 @@ bool NcclRank::Look() {
 void NcclRank::Abort(const absl::Status& status) {
   const absl::Status why =
       status.ok() ? absl::CancelledError("the group was aborted") : status;
-  std::deque<PendingCollective> pending;
+  // The events complete before the rank counts as aborted and its kernels end:
+  // the device goes on after either, and would report success for them. More
+  // may be started while these complete.
   ncclComm_t comm = nullptr;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!aborted_.ok()) return;
-    waits_at_abort_ = WaitsNow();
-    aborted_ = why;
-    pending = pending_.TakeAll();
-    comm = comm_.Release();
+  while (true) {
+    std::deque<PendingCollective> pending;
+    absl::Status first;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!aborted_.ok()) return;
+      if (aborting_.ok()) {
+        aborting_ = why;
+        waits_at_abort_ = WaitsNow();
+      }
+      first = aborting_;
+      pending = pending_.TakeAll();
+      if (pending.empty()) {
+        aborted_ = first;
+        comm = comm_.Release();
+        break;
+      }
+    }
+    for (const PendingCollective& each : pending) each.done.Complete(first);
   }
-  // Completed before the kernels end, since their events would then report
-  // success.
-  for (const PendingCollective& each : pending) each.done.Complete(why);
   if (comm != nullptr) NcclComm::Abort(comm);
 }
 

@@ -141,6 +141,8 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   NcclComm comm_ ABSL_GUARDED_BY(mutex_);
   NcclScratch scratch_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  // What aborted_ becomes when all pending events have it.
+  absl::Status aborting_ ABSL_GUARDED_BY(mutex_);
   PendingCollectives pending_ ABSL_GUARDED_BY(mutex_);
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Waiting> waits_at_abort_ ABSL_GUARDED_BY(mutex_);
