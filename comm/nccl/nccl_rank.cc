@@ -104,7 +104,7 @@ bool NcclRank::Advance(const std::string& what, const NcclCall& call,
   bool over = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (!aborted_.ok()) return true;
+    if (ended_) return true;
     ncclResult_t result = ncclInProgress;
     if (!std::exchange(*begun, true)) result = call(*this, stream);
     if (result == ncclSuccess) return true;
@@ -128,7 +128,13 @@ absl::Status NcclRank::Give(const char* name, const std::string& what,
 }
 
 void NcclRank::Register(absl::Span<const nn::Tensor> ranges) {
-  if (ranges.empty()) return Deregister();
+  if (ranges.empty()) {
+    // Pending work means that the job has failed: ncclCommAbort(), which
+    // follows, deregisters too.
+    absl::MutexLock lock(&mutex_);
+    if (comm_.get() != nullptr && pending_.empty()) comm_.Deregister();
+    return;
+  }
   for (const nn::Tensor& range : ranges) {
     const absl::Status given = Give("ncclCommRegister", "ncclCommRegister",
                                     [range](NcclRank& rank, void*) {
@@ -137,13 +143,6 @@ void NcclRank::Register(absl::Span<const nn::Tensor> ranges) {
                                     });
     if (!given.ok()) return abort_all_(given);
   }
-}
-
-// Pending work means that the job has failed: ncclCommAbort(), which follows,
-// deregisters too.
-void NcclRank::Deregister() {
-  absl::MutexLock lock(&mutex_);
-  if (comm_.get() != nullptr && pending_.empty()) comm_.Deregister();
 }
 
 ncclResult_t NcclRank::Run(const std::vector<Collective>& collectives,
@@ -313,39 +312,28 @@ bool NcclRank::Look() {
 void NcclRank::Abort(const absl::Status& status) {
   const absl::Status why =
       status.ok() ? absl::CancelledError("the group was aborted") : status;
-  // The events complete before the rank counts as aborted and its kernels end:
-  // the device goes on after either, and would report success for them. More
-  // may be started while these complete.
+  std::deque<PendingCollective> pending;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!aborted_.ok()) return;
+    waits_at_abort_ = WaitsNow();
+    aborted_ = why;
+    pending = pending_.TakeAll();
+  }
+  // Completed before the device skips the calls and before the kernels end:
+  // after either it would report success.
+  for (const PendingCollective& each : pending) each.done.Complete(why);
   ncclComm_t comm = nullptr;
-  while (true) {
-    std::deque<PendingCollective> pending;
-    absl::Status first;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (!aborted_.ok()) return;
-      if (aborting_.ok()) {
-        aborting_ = why;
-        waits_at_abort_ = WaitsNow();
-      }
-      first = aborting_;
-      pending = pending_.TakeAll();
-      if (pending.empty()) {
-        aborted_ = first;
-        comm = comm_.Release();
-        break;
-      }
-    }
-    for (const PendingCollective& each : pending) each.done.Complete(first);
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_ = true;
+    comm = comm_.Release();
   }
   if (comm != nullptr) NcclComm::Abort(comm);
 }
 
 void NcclRank::Leave() {
-  bool done = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    done = pending_.empty();
-  }
+  const bool done = Waits().empty();
   const bool needed = local_->Leave(rank_);
   if (!done || needed) {
     abort_all_(absl::UnavailableError(
@@ -358,6 +346,7 @@ void NcclRank::Leave() {
     comm = comm_.Release();
     aborted_.Update(absl::CancelledError(
         absl::StrCat("rank ", rank_, " has left the group")));
+    ended_ = true;
   }
   if (comm != nullptr) NcclComm::Finish(comm);
 }

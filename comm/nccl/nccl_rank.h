@@ -90,7 +90,6 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   ncclResult_t Init(void* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t Run(const std::vector<Collective>& collectives, void* stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Deregister() ABSL_LOCKS_EXCLUDED(mutex_);
   // Work of the queue (DeviceWork::Enqueue): makes `call` once, then polls.
   // Returns true once it has completed or failed.
   bool Advance(const std::string& what, const NcclCall& call, bool* begun,
@@ -141,8 +140,7 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   NcclComm comm_ ABSL_GUARDED_BY(mutex_);
   NcclScratch scratch_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  // What aborted_ becomes when all pending events have it.
-  absl::Status aborting_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the device skips its calls
   PendingCollectives pending_ ABSL_GUARDED_BY(mutex_);
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Waiting> waits_at_abort_ ABSL_GUARDED_BY(mutex_);
