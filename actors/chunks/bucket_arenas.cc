@@ -52,7 +52,8 @@ absl::Status BucketArenas::Add(const ArenaLayout::Arena& layout,
                                  options.kernels->allocator()));
   if (options.release_values) {
     // No more than one bucket is whole at a time.
-    nn::ReleasedValues& released = released_.emplace_back(*arena);
+    nn::ReleasedValues& released = released_.emplace_back(
+        *arena, nn::kPoisonsReleased, options.share_pages);
     for (int k = 0; k < arena->num_buckets(); ++k) {
       arena->InitializeBucket(options.seed, k);
       released.Release(k);

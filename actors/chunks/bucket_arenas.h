@@ -50,6 +50,9 @@ class BucketArenas {
     // Whether values outside of the slice of this owner have memory only from
     // HoldValues() to ReleaseValues().
     bool release_values = false;
+    // Lets other processes of the host read the slices of this owner then; null
+    // if there are none (nn::ReleasedValues).
+    nn::SharePages share_pages;
     int threads = 1;  // number of those that fill parameters
     std::optional<nn::DType> grad_dtype;  // unset: that of the parameters
     // Allocators of gradients and of values, which outlive the arenas; null:

@@ -81,7 +81,7 @@ absl::Status Chunk::Init(Listener* listener) {
   parameters.hook = &spec.hook;
   parameters.allow_missing = spec.checkpoint.allow_missing;
   parameters.start_threads = setup_.start_threads;
-  parameters.grad_allocator = setup_.grad_allocator;
+  parameters.peer_memory = setup_.peer_memory;
   parameters.scalars = setup_.scalars;
   parameters.update_queue = setup_.update_queue;
   TROUPE_ASSIGN_OR_RETURN(parameters_,

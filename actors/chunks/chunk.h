@@ -37,6 +37,7 @@
 #include "actors/chunks/chunk_parameters.h"
 #include "actors/chunks/gradient_ledger.h"
 #include "actors/chunks/memory_holders.h"
+#include "actors/chunks/peer_memory.h"
 #include "actors/chunks/step/model_batches.h"
 #include "actors/chunks/step/step_trace.h"
 #include "actors/chunks/step/step_types.h"
@@ -71,9 +72,8 @@ class Chunk {
     absl::Span<const nn::AxisCollectives> axes;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
-    // Allocator of what ranks exchange, in host memory: gradients, and values
-    // of which each owner updates a slice; null: that of all tensors.
-    nn::Allocator* grad_allocator = nullptr;
+    // Memory of what ranks exchange.
+    PeerMemory peer_memory;
     // Scalars that updates in a reduction or by rows read
     // (nn/kernels/step_scalars.h).
     nn::Tensor scalars;

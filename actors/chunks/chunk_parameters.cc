@@ -65,9 +65,11 @@ absl::Status ChunkParameters::MakeArenas(nn::Module& module) {
   options.threads = setup_.start_threads;
   options.grad_dtype = plan.grad_dtype;
   options.grad_allocator = &ReducedMemory();
-  // Peers gather the slices of owners. Values that are released between uses
-  // stay private to the process, whose pages the system takes back faster.
+  // Peers gather the slices of owners. Of values that are released between uses
+  // only these slices are shared: the rest stays private to the process, whose
+  // pages the system takes back faster.
   if (ExchangesValues()) options.value_allocator = &ReducedMemory();
+  options.share_pages = setup_.peer_memory.share_pages;
   // A bucket of a single micro-batch is updated soon after it is complete, and
   // the next one can use the memory of its gradients. Several micro-batches
   // need the gradients of all buckets at a time.
@@ -107,8 +109,8 @@ bool ChunkParameters::AllowsRows() const {
 nn::Allocator& ChunkParameters::ReducedMemory() const {
   nn::Allocator& memory = setup_.kernels->allocator();
   const bool on_host = &memory == &nn::HostAllocator(*setup_.kernels);
-  return on_host && setup_.grad_allocator != nullptr ? *setup_.grad_allocator
-                                                     : memory;
+  nn::Allocator* const exchanged = setup_.peer_memory.allocator;
+  return on_host && exchanged != nullptr ? *exchanged : memory;
 }
 
 bool ChunkParameters::ExchangesValues() const {

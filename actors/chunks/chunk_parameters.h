@@ -33,6 +33,7 @@
 #include "actors/chunks/bucket_arenas.h"
 #include "actors/chunks/bucket_reductions.h"
 #include "actors/chunks/bucket_updates.h"
+#include "actors/chunks/peer_memory.h"
 #include "actors/chunks/saved_tensors.h"
 #include "actors/spec/bucket_reduction.h"
 #include "nn/arena/parameter_arena.h"
@@ -75,9 +76,8 @@ class ChunkParameters {
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
     nn::Tensor scalars;  // read by updates in a reduction
-    // Allocator of what ranks exchange, in host memory: gradients, and values
-    // of which each owner updates a slice; null: that of all tensors.
-    nn::Allocator* grad_allocator = nullptr;
+    // Memory of what ranks exchange.
+    PeerMemory peer_memory;
     // Queue of updates on a device with queues. If it is not kCompute, buckets
     // never share memory for gradients: one bucket's backward would have to
     // wait for another's update.

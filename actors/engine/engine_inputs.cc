@@ -49,7 +49,7 @@ Chunk::Setup ChunkSetupOf(const EngineParts& parts, int stage, int chunk) {
   made.kernels = parts.device.shared_kernels();
   made.axes = parts.device.axes();
   made.start_threads = setup.start_threads;
-  made.grad_allocator = setup.grad_allocator;
+  made.peer_memory = setup.peer_memory;
   made.update_queue = parts.events.update_queue();
   return made;
 }

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "actors/chunks/chunk.h"
 #include "actors/chunks/chunk_parameters.h"
+#include "actors/chunks/peer_memory.h"
 #include "actors/chunks/step/step_types.h"
 #include "actors/engine/bucket_events.h"
 #include "actors/engine/fiber/quiet_wait.h"
@@ -48,8 +49,8 @@ struct EngineSetup {
   int start_threads = 1;
   // Receives the position of the step, for other threads; may be null.
   StepPosition* position = nullptr;
-  // Allocator of gradients in host memory; null: that of all tensors.
-  nn::Allocator* grad_allocator = nullptr;
+  // Memory of what ranks exchange.
+  PeerMemory peer_memory;
 };
 
 // Interface of the engine's owner. Each Launch() must later be followed by

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/types/span.h"
 #include "actors/engine/snapshot.h"
 #include "actors/protocol/strand_guard.h"
 #include "actors/strands/comm_strand.h"
@@ -24,7 +25,12 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context,
   setup.start_threads = context_->start_threads;
   setup.position = context_->position.get();
   if (context_->shared_memory != nullptr) {
-    setup.grad_allocator = &context_->shared_memory->allocator();
+    setup.peer_memory.allocator = &context_->shared_memory->allocator();
+    setup.peer_memory.share_pages =
+        [memory = context_->shared_memory](
+            absl::Span<const absl::Span<char>> pages) {
+          return memory->Share(pages);
+        };
   }
   StrandFiber::Options options;
   options.shared_thread = IsSimulated(self->system());

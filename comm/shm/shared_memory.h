@@ -13,6 +13,10 @@
 // here only data that processes of the job may see and change, such as
 // gradients.
 //
+// Memory that is allocated elsewhere can be shared in place, in whole pages:
+//
+//   const std::shared_ptr<void> shared = memory->Share({pages});
+//
 // If the system has no memory of this kind, a block is ordinary memory:
 // everything works, by copies, and `on_refused` reports why, once.
 //
@@ -30,6 +34,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "comm/link.h"
 #include "nn/tensor/allocator.h"
 
@@ -53,9 +58,19 @@ class SharedMemory {
 
   nn::Allocator& allocator();
 
-  // Returns the range that contains all of [data, data + bytes); none if that
-  // is ordinary memory.
-  std::optional<SharedRange> Find(const void* data, std::size_t bytes) const;
+  // Replaces whole pages of ordinary memory by those of one file, with the same
+  // contents and at the same addresses, until the last copy of the result is
+  // destroyed: then they are ordinary memory again, and keep their contents.
+  // Nothing may write to them during either change. The pages must be private
+  // and anonymous, and are never pages that are shared already. Returns null,
+  // with no effect, if the system refuses; `on_refused` reports why.
+  std::shared_ptr<void> Share(absl::Span<const absl::Span<char>> pages);
+
+  // Returns the range that contains all of [data, data + bytes), and sets
+  // `offset`, unless it is null, to their place in it; none if that is ordinary
+  // memory. Bytes of Share() have other addresses in the range, too.
+  std::optional<SharedRange> Find(const void* data, std::size_t bytes,
+                                  std::uint64_t* offset = nullptr) const;
 
   // Appends to `ids` the numbers of the ranges removed since the last call with
   // this `cursor`, which begins with 0.

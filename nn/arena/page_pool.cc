@@ -5,31 +5,25 @@
 #include <cstdint>
 
 namespace troupe::nn {
-namespace {
 
-constexpr std::size_t kBytes = PagePool::kBlockBytes;
-
-// Moves the pages of `from` to `to`. The addresses of both stay mapped.
-bool MovePages(char* from, char* to) {
-  return mremap(from, kBytes, kBytes,
+bool PagePool::MovePages(char* from, char* to) const {
+  return mremap(from, block_bytes_, block_bytes_,
                 MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
                 to) != MAP_FAILED;
 }
 
-// Returns addresses for one block, without pages; null if there are none.
-char* ReserveBlock() {
-  void* const mapped = mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE,
+char* PagePool::ReserveBlock() const {
+  const std::size_t bytes = block_bytes_;
+  void* const mapped = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   char* const begin = static_cast<char*>(mapped);
   const std::size_t ahead =
-      (kBytes - reinterpret_cast<std::uintptr_t>(begin) % kBytes) % kBytes;
+      (bytes - reinterpret_cast<std::uintptr_t>(begin) % bytes) % bytes;
   if (ahead > 0) munmap(begin, ahead);
-  munmap(begin + ahead + kBytes, kBytes - ahead);
+  munmap(begin + ahead + bytes, bytes - ahead);
   return begin + ahead;
 }
-
-}  // namespace
 
 bool PagePool::Keep(char* block) {
   if (empty_.empty()) {
@@ -52,7 +46,7 @@ bool PagePool::Take(char* block) {
 
 void PagePool::Clear() {
   for (std::vector<char*>* blocks : {&full_, &empty_}) {
-    for (char* const block : *blocks) munmap(block, kBytes);
+    for (char* const block : *blocks) munmap(block, block_bytes_);
     blocks->clear();
   }
 }

@@ -60,7 +60,7 @@ absl::Status LoopEngine::MakeParameters() {
   setup.averages = !setup_.exact_mean && !setup_.sums;
   setup.keeps_grads = true;
   setup.start_threads = setup_.start_threads;
-  setup.grad_allocator = setup_.grad_allocator;
+  setup.peer_memory.allocator = setup_.grad_allocator;
   setup.update_queue = parts_->events.update_queue();
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ChunkParameters> model,
                           ChunkParameters::Create(setup, *setup_.module));

@@ -97,7 +97,9 @@ std::optional<Reference> Switchboard::Lend(const void* data, std::size_t bytes,
   SharedMemory* const memory = options_.shared_memory.get();
   if (memory == nullptr || !Enter()) return std::nullopt;
   TakeBackGone();
-  const std::optional<SharedRange> range = memory->Find(data, bytes);
+  Reference reference;
+  const std::optional<SharedRange> range =
+      memory->Find(data, bytes, &reference.offset);
   bool ready = range.has_value();
   for (std::size_t i = 0; i < peers.size() && range.has_value(); ++i) {
     ready &= options_.links[peers[i]]->Lend(*range);
@@ -105,9 +107,8 @@ std::optional<Reference> Switchboard::Lend(const void* data, std::size_t bytes,
   Leave();
   if (!ready) return std::nullopt;
   lent_.store(true);
-  return Reference{
-      range->id,
-      static_cast<std::uint64_t>(static_cast<const char*>(data) - range->data)};
+  reference.range = range->id;
+  return reference;
 }
 
 void Switchboard::TakeBackGone() {

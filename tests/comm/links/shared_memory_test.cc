@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "comm/shm/lent_ranges.h"
 #include "comm/shm/sealed_file.h"
 #include "comm/shm/shm_link.h"
@@ -136,6 +137,87 @@ TEST(SharedMemoryTest, LeavesNoDescriptorBehind) {
     EXPECT_EQ(OpenDescriptors(), before + 2);
   }
   EXPECT_EQ(OpenDescriptors(), before);
+}
+
+// Private pages whose first byte is `first`.
+class Pages {
+ public:
+  static constexpr std::size_t kBytes = 4 * 4096;
+
+  explicit Pages(char first)
+      : data_(static_cast<char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    data_[0] = first;
+  }
+  ~Pages() { ::munmap(data_, kBytes); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  char& operator[](std::size_t i) { return data_[i]; }
+  char* data() { return data_; }
+  absl::Span<char> Part(std::size_t begin, std::size_t bytes) {
+    return {data_ + begin, bytes};
+  }
+
+ private:
+  char* const data_;
+};
+
+TEST(SharedMemoryTest, SharesPagesInPlace) {
+  const std::size_t before = OpenDescriptors();
+  SharedMemory memory;
+  Pages a('a'), b('b');
+  std::shared_ptr<void> shared =
+      memory.Share({a.Part(0, 4096), b.Part(4096, 8192), b.Part(0, 4096)});
+  ASSERT_NE(shared, nullptr);
+  EXPECT_EQ(OpenDescriptors(), before + 1);
+  EXPECT_EQ(a[0], 'a');
+  EXPECT_EQ(b[0], 'b');
+  std::uint64_t offset = 0;
+  const auto range = memory.Find(b.data(), 10, &offset);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(offset, 4096u + 8192u);
+  EXPECT_EQ(memory.Find(b.data() + 5000, 10, &offset)->id, range->id);
+  EXPECT_EQ(offset, 5000u);
+  // The rest of the first block, and what begins in one part and ends in
+  // another, are no range.
+  EXPECT_FALSE(memory.Find(a.data() + 4096, 1));
+  EXPECT_FALSE(memory.Find(b.data() + 4000, 200));
+  void* const mapped = ::mmap(nullptr, range->bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED, range->fd, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  char* const theirs = static_cast<char*>(mapped);
+  EXPECT_EQ(theirs[0], 'a');
+  EXPECT_EQ(theirs[4096 + 8192], 'b');
+  b[5000] = 'c';
+  EXPECT_EQ(theirs[5000], 'c');
+  // Afterwards the pages are private, and have their contents.
+  shared.reset();
+  std::memset(mapped, 0, range->bytes);
+  ::munmap(mapped, range->bytes);
+  EXPECT_EQ(a[0], 'a');
+  EXPECT_EQ(b[5000], 'c');
+  EXPECT_FALSE(memory.Find(b.data(), 10));
+  std::size_t cursor = 0;
+  std::vector<std::uint64_t> gone;
+  memory.AddGone(&cursor, &gone);
+  EXPECT_EQ(gone, std::vector<std::uint64_t>{range->id});
+  EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST(SharedMemoryTest, LeavesPagesPrivateWhereTheSystemRefuses) {
+  int refusals = 0;
+  SharedMemory::Options options;
+  options.bytes_max = 4096;
+  options.on_refused = [&](const absl::Status&) { ++refusals; };
+  SharedMemory memory(options);
+  Pages a('a'), b('b');
+  EXPECT_EQ(memory.Share({a.Part(0, 4096), b.Part(0, 4096)}), nullptr);
+  EXPECT_EQ(memory.Share({}), nullptr);
+  EXPECT_EQ(refusals, 1);
+  EXPECT_FALSE(memory.Find(a.data(), 1));
+  EXPECT_EQ(a[0], 'a');
+  EXPECT_NE(memory.Share({b.Part(0, 4096)}), nullptr);
 }
 
 SharedRange RangeOf(const SharedMemory& memory, const Tensor& tensor) {

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/chunks/chunk.h"
+#include "actors/chunks/peer_memory.h"
 #include "actors/chunks/saved_tensors.h"
 #include "actors/chunks/static_uses.h"
 #include "actors/chunks/step/loss_check.h"
@@ -22,6 +23,7 @@
 #include "actors/chunks/use_marks.h"
 #include "actors/spec/job_spec.h"
 #include "comm/communicator.h"
+#include "comm/shm/shared_memory.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"
 #include "nn/optim/optimizer.h"
@@ -37,6 +39,11 @@ extern const nn::Tensor scalars, stats;
 extern const absl::Duration timeout;
 extern const int k, rank;
 extern std::int64_t step;
+
+namespace peer_memory_h {
+extern const std::shared_ptr<comm::SharedMemory> shared;
+extern ChunkParameters::Setup setup;
+}  // namespace peer_memory_h
 
 namespace arena_layout_h {
 extern const std::set<std::string> counted_elsewhere;

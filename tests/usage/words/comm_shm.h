@@ -30,6 +30,7 @@ void SendDescriptor(int fd);
 
 namespace shared_memory_h {
 extern FabricOptions options;
+extern const absl::Span<char> pages;
 }
 
 namespace lent_ranges_h {

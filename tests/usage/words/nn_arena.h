@@ -51,6 +51,7 @@ extern const Tensor momentum;
 
 namespace released_values_h {
 extern std::unique_ptr<ParameterArena> arena;
+extern const SharePages share;
 }  // namespace released_values_h
 
 }  // namespace troupe::nn::usage
