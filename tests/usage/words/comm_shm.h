@@ -31,7 +31,7 @@ void SendDescriptor(int fd);
 namespace shared_memory_h {
 extern FabricOptions options;
 extern const absl::Span<char> pages;
-}
+}  // namespace shared_memory_h
 
 namespace lent_ranges_h {
 extern const SharedRange range;
