@@ -14,6 +14,11 @@
 
 namespace troupe::nn {
 
+// Terms [begin, end) of the sum that each element of a product is.
+struct TermRange {
+  std::int64_t begin = 0, end = 0;
+};
+
 struct LinearKernels {
   // y[N, M] = x[N, K] w[M, K]^T + b[M]
   Op<absl::Status(In x, In w, In b, Out y)> LinearForward{"LinearForward"};
@@ -33,11 +38,22 @@ struct LinearKernels {
   Op<absl::Status(In x, In dy, std::int64_t begin, Out dw)>
       LinearBackwardWeightRows{"LinearBackwardWeightRows"};
 
+  // Products of some terms alone, for sums in an order that does not depend on
+  // how many ranks share them. Bits follow from the values of these terms:
+  // other columns of x and w, or rows of w, change nothing. On hosts.
+  // y[N, M] = x[N, terms of K] w[M, terms of K]^T
+  Op<absl::Status(In x, In w, TermRange terms, Out y)> LinearForwardTerms{
+      "LinearForwardTerms"};
+  // dx[N, K] (+)= dy[N, terms of M] w[terms of M, K]
+  Op<absl::Status(In dy, In w, TermRange terms, bool accumulate, Grad dx)>
+      LinearBackwardInputTerms{"LinearBackwardInputTerms"};
+
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = LinearKernels;
     VisitOps<K>(visit, &K::LinearForward, &K::LinearBackwardInput,
-                &K::LinearBackwardWeight, &K::LinearBackwardWeightRows);
+                &K::LinearBackwardWeight, &K::LinearBackwardWeightRows,
+                &K::LinearForwardTerms, &K::LinearBackwardInputTerms);
   }
 };
 

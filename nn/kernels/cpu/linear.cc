@@ -47,7 +47,7 @@ absl::Status LinearForward(CpuDevice& cpu, In x, In w, In b, Tensor& y) {
   TROUPE_ASSIGN_OR_RETURN(float* const scratch,
                           cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
   cpu.loops().linear_forward(n, k, m, x.data<float>(), w.data<float>(),
-                             DataOrNull(b), y.data<float>(), scratch);
+                             /*ld=*/k, DataOrNull(b), y.data<float>(), scratch);
   return absl::OkStatus();
 }
 
@@ -61,8 +61,36 @@ absl::Status LinearBackwardInput(CpuDevice& cpu, In dy, In w, Tensor& dx) {
   }
   TROUPE_ASSIGN_OR_RETURN(float* const scratch,
                           cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
-  cpu.loops().linear_backward_input(n, k, m, dy.data<float>(), w.data<float>(),
+  cpu.loops().linear_backward_input(n, k, m, dy.data<float>(), /*ld=*/m,
+                                    w.data<float>(), /*accumulate=*/false,
                                     dx.data<float>(), scratch);
+  return absl::OkStatus();
+}
+
+// Both keep to the loops here: oneDNN sums in an order that follows from the
+// extents of the whole product.
+absl::Status LinearForwardTerms(CpuDevice& cpu, In x, In w, TermRange terms,
+                                Tensor& y) {
+  const std::int64_t n = x.dim(0), ld = x.dim(1), m = w.dim(0);
+  const std::int64_t k = terms.end - terms.begin;
+  TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                          cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
+  cpu.loops().linear_forward(n, k, m, x.data<float>() + terms.begin,
+                             w.data<float>() + terms.begin, ld, /*b=*/nullptr,
+                             y.data<float>(), scratch);
+  return absl::OkStatus();
+}
+
+absl::Status LinearBackwardInputTerms(CpuDevice& cpu, In dy, In w,
+                                      TermRange terms, bool accumulate,
+                                      Tensor& dx) {
+  const std::int64_t n = dy.dim(0), k = w.dim(1), ld = dy.dim(1);
+  const std::int64_t m = terms.end - terms.begin;
+  TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                          cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
+  cpu.loops().linear_backward_input(n, k, m, dy.data<float>() + terms.begin, ld,
+                                    w.data<float>() + terms.begin * k,
+                                    accumulate, dx.data<float>(), scratch);
   return absl::OkStatus();
 }
 
@@ -121,6 +149,8 @@ void BindFamily(CpuDevice& cpu, LinearKernels& ops) {
       cpu, ops.LinearBackwardWeight);
   BindF32AndBF16<LinearBackwardWeightRows, LinearBackwardWeightRowsBF16>(
       cpu, ops.LinearBackwardWeightRows);
+  BindF32<LinearForwardTerms>(cpu, ops.LinearForwardTerms);
+  BindF32<LinearBackwardInputTerms>(cpu, ops.LinearBackwardInputTerms);
 }
 
 }  // namespace troupe::nn::cpu

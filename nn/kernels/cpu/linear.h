@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "nn/kernels/cpu/cpu_device.h"
+#include "nn/kernels/linear.h"
 
 namespace troupe::nn::cpu {
 
@@ -18,6 +19,11 @@ absl::Status LinearBackwardWeight(CpuDevice& cpu, In x, In dy, bool accumulate,
                                   Tensor& dw, Tensor& db);
 absl::Status LinearBackwardWeightRows(CpuDevice& cpu, In x, In dy,
                                       std::int64_t begin, Tensor& dw);
+absl::Status LinearForwardTerms(CpuDevice& cpu, In x, In w, TermRange terms,
+                                Tensor& y);
+absl::Status LinearBackwardInputTerms(CpuDevice& cpu, In dy, In w,
+                                      TermRange terms, bool accumulate,
+                                      Tensor& dx);
 // Implements Kernels::LinearGradientRows.
 std::int64_t LinearGradientRows(const CpuDevice& cpu, DType dtype,
                                 std::int64_t n, std::int64_t k, std::int64_t m);

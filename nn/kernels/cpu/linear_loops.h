@@ -39,7 +39,7 @@ inline Index LinearScratch(Index n, Index k, Index m) {
 }
 
 inline void LinearForward(Index n, Index k, Index m, const float* x,
-                          const float* w, const float* b, float* y,
+                          const float* w, Index ld, const float* b, float* y,
                           float* scratch) {
   if (IsThin(n, k, m)) {
     ThinProduct p;
@@ -47,9 +47,9 @@ inline void LinearForward(Index n, Index k, Index m, const float* x,
     p.cols = m;
     p.depth = k;
     p.x = x;
-    p.x_stride = k;
+    p.x_stride = ld;
     p.w = w;
-    p.w_stride = k;
+    p.w_stride = ld;
     p.y = y;
     p.y_stride = m;
     p.end = b;
@@ -58,11 +58,11 @@ inline void LinearForward(Index n, Index k, Index m, const float* x,
   Product p;
   p.depth = k;
   if (TransposesWeights(n, k, m)) {
-    TransposeMatrix(m, k, w, k, scratch, Padded(m), /*pad=*/true, nullptr);
+    TransposeMatrix(m, k, w, ld, scratch, Padded(m), /*pad=*/true, nullptr);
     p.rows = n;
     p.cols = m;
     p.a = x;
-    p.a_stride = k;
+    p.a_stride = ld;
     p.b = scratch;
     p.b_stride = Padded(m);
     p.c = y;
@@ -72,11 +72,11 @@ inline void LinearForward(Index n, Index k, Index m, const float* x,
     Multiply</*kPacked=*/false>(p);
   } else {
     float* yt = scratch + k * Padded(n);
-    TransposeMatrix(n, k, x, k, scratch, Padded(n), /*pad=*/true, nullptr);
+    TransposeMatrix(n, k, x, ld, scratch, Padded(n), /*pad=*/true, nullptr);
     p.rows = m;
     p.cols = Padded(n);
     p.a = w;
-    p.a_stride = k;
+    p.a_stride = ld;
     p.b = scratch;
     p.b_stride = Padded(n);
     p.c = yt;
@@ -88,17 +88,19 @@ inline void LinearForward(Index n, Index k, Index m, const float* x,
 }
 
 inline void LinearBackwardInput(Index n, Index k, Index m, const float* dy,
-                                const float* w, float* dx, float* scratch) {
+                                Index ld, const float* w, bool accumulate,
+                                float* dx, float* scratch) {
   Product p;
   p.rows = n;
   p.cols = k;
   p.depth = m;
   p.a = dy;
-  p.a_stride = m;
+  p.a_stride = ld;
   p.b = w;
   p.b_stride = k;
   p.c = dx;
   p.c_stride = k;
+  p.accumulate = accumulate;
   p.scratch = scratch;
   Multiply</*kPacked=*/false>(p);
 }

@@ -153,12 +153,14 @@ struct Loops : LossLoops {
                                  std::int64_t m);
   std::int64_t (*conv_scratch)(const ImageShape& shape);
 
-  // `b` and `db` may be null.
+  // `b` and `db` may be null. `ld`: distance between rows of x and of w.
   void (*linear_forward)(std::int64_t n, std::int64_t k, std::int64_t m,
-                         const float* x, const float* w, const float* b,
-                         float* y, float* scratch);
+                         const float* x, const float* w, std::int64_t ld,
+                         const float* b, float* y, float* scratch);
+  // `ld`: distance between rows of dy.
   void (*linear_backward_input)(std::int64_t n, std::int64_t k, std::int64_t m,
-                                const float* dy, const float* w, float* dx,
+                                const float* dy, std::int64_t ld,
+                                const float* w, bool accumulate, float* dx,
                                 float* scratch);
   // `dw` is rows [begin, begin + rows) of the gradient.
   void (*linear_backward_weight)(std::int64_t n, std::int64_t k, std::int64_t m,

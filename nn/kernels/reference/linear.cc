@@ -91,6 +91,47 @@ struct LinearBackwardWeightRows {
   }
 };
 
+struct LinearForwardTerms {
+  template <typename T>
+  static absl::Status Run(In x_NK, In w_MK, TermRange terms, Tensor& y_NM) {
+    const std::int64_t N = x_NK.dim(0), K = x_NK.dim(1), M = w_MK.dim(0);
+    const T* x = x_NK.data<T>();
+    const T* w = w_MK.data<T>();
+    T* y = y_NM.data<T>();
+    for (std::int64_t n = 0; n < N; ++n) {
+      for (std::int64_t m = 0; m < M; ++m) {
+        double sum = 0;
+        for (std::int64_t k = terms.begin; k < terms.end; ++k) {
+          sum += Load(x[n * K + k]) * Load(w[m * K + k]);
+        }
+        y[n * M + m] = Store<T>(sum);
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+struct LinearBackwardInputTerms {
+  template <typename T>
+  static absl::Status Run(In dy_NM, In w_MK, TermRange terms, bool accumulate,
+                          Tensor& dx_NK) {
+    const std::int64_t N = dy_NM.dim(0), M = dy_NM.dim(1), K = w_MK.dim(1);
+    const T* dy = dy_NM.data<T>();
+    const T* w = w_MK.data<T>();
+    T* dx = dx_NK.data<T>();
+    for (std::int64_t n = 0; n < N; ++n) {
+      for (std::int64_t k = 0; k < K; ++k) {
+        double sum = accumulate ? Load(dx[n * K + k]) : 0;
+        for (std::int64_t m = terms.begin; m < terms.end; ++m) {
+          sum += Load(dy[n * M + m]) * Load(w[m * K + k]);
+        }
+        dx[n * K + k] = Store<T>(sum);
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
 }  // namespace
 
 template <>
@@ -99,6 +140,8 @@ void BindFamily(LinearKernels& ops) {
   BindFloating<LinearBackwardInput>(ops.LinearBackwardInput);
   BindFloating<LinearBackwardWeight>(ops.LinearBackwardWeight);
   BindFloating<LinearBackwardWeightRows>(ops.LinearBackwardWeightRows);
+  BindFloating<LinearForwardTerms>(ops.LinearForwardTerms);
+  BindFloating<LinearBackwardInputTerms>(ops.LinearBackwardInputTerms);
 }
 
 }  // namespace troupe::nn::reference

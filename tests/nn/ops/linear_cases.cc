@@ -29,6 +29,24 @@ void AddLinear(std::int64_t N, std::int64_t K, std::int64_t M,
                  [](Kernels& k, Inputs in, Outputs out) {
                    return k.LinearBackwardInput(in[0], in[1], out[0]);
                  }});
+  // Terms from the middle on, to the end or short of it.
+  const TermRange of_k = {K / 3, K}, of_m = {M / 3, (3 * M + 3) / 4};
+  all.push_back({absl::StrCat("linear_terms_", size),
+                 {x, w},
+                 {Poison({N, M})},
+                 [of_k](Kernels& k, Inputs in, Outputs out) {
+                   return k.LinearForwardTerms(in[0], in[1], of_k, out[0]);
+                 }});
+  for (bool accumulate : {false, true}) {
+    all.push_back(
+        {absl::StrCat("linear_dx_terms_", accumulate ? "added_" : "", size),
+         {dy, w},
+         {Gradient(accumulate, {N, K})},
+         [of_m, accumulate](Kernels& k, Inputs in, Outputs out) {
+           return k.LinearBackwardInputTerms(in[0], in[1], of_m, accumulate,
+                                             out[0]);
+         }});
+  }
   for (bool accumulate : {false, true}) {
     all.push_back({absl::StrCat("linear_dw_", accumulate ? "added_" : "", size),
                    {x, dy},

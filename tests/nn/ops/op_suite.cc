@@ -242,7 +242,7 @@ TEST_P(BackendSuite, AnEmptyBatchAddsNothing) {
       EXPECT_EQ(ValuesOf(operands.out[i]), want) << op.name << ", output " << i;
     }
   }
-  EXPECT_EQ(found, 117) << "a new case of an empty batch counts here";
+  EXPECT_EQ(found, 120) << "a new case of an empty batch counts here";
 }
 
 // Compares a norm with a sum with separate ops, bit by bit, on rows of d

@@ -214,9 +214,10 @@ void AddLinear(std::map<std::string, Run>& all) {
       const Floats b = draws.Make(m), dy = draws.Make(n * m);
       Floats y(n * m), dx(n * k), dw = draws.Make(m * k), db = draws.Make(m);
       Floats scratch(loops.linear_scratch(n, k, m) + 64);
-      loops.linear_forward(n, k, m, x.data(), w.data(), b.data(), y.data(),
-                           scratch.data());
-      loops.linear_backward_input(n, k, m, dy.data(), w.data(), dx.data(),
+      loops.linear_forward(n, k, m, x.data(), w.data(), /*ld=*/k, b.data(),
+                           y.data(), scratch.data());
+      loops.linear_backward_input(n, k, m, dy.data(), /*ld=*/m, w.data(),
+                                  /*accumulate=*/false, dx.data(),
                                   scratch.data());
       loops.linear_backward_weight(n, k, m, 0, m, x.data(), dy.data(), true,
                                    dw.data(), scratch.data());
