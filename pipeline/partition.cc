@@ -172,9 +172,10 @@ absl::StatusOr<std::vector<std::string>> ResolveCuts(
 }
 
 std::vector<nn::AxisPlace> PlacesOf(const Mesh& mesh, int rank,
-                                    bool sequence_parallel) {
-  if (mesh.tp() == 1) return {};
-  return {{"tp", mesh.CoordOf(rank, kTpAxis), mesh.tp(), sequence_parallel}};
+                                    bool sequence_parallel, int depth_blocks) {
+  if (mesh.tp() == 1 && depth_blocks == 1) return {};
+  return {{"tp", mesh.CoordOf(rank, kTpAxis), mesh.tp(), sequence_parallel,
+           depth_blocks}};
 }
 
 absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(

@@ -54,10 +54,10 @@ struct Cut {
 absl::StatusOr<std::vector<std::string>> ResolveCuts(
     const nn::ModelFactory& factory, absl::Span<const Cut> cuts);
 
-// Returns the place of a rank along tp; none if tp is 1. `sequence_parallel`:
-// that of the plan.
+// Returns the place of a rank along tp; none if tp and `depth_blocks` are 1.
+// `sequence_parallel`, `depth_blocks`: those of the plan.
 std::vector<nn::AxisPlace> PlacesOf(const Mesh& mesh, int rank,
-                                    bool sequence_parallel);
+                                    bool sequence_parallel, int depth_blocks);
 
 // Makes the model and keeps stage `stage` of `begins.size() + 1`. `begins`: the
 // result of ResolveCuts() for this model. `places`: of the rank, whose pieces

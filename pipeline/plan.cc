@@ -298,7 +298,8 @@ absl::Status PlanStage(const nn::ModelFactory& factory, const Plan& whole,
   TROUPE_ASSIGN_OR_RETURN(
       const std::unique_ptr<nn::Module> module,
       BuildStage(factory, whole.cuts, stage,
-                 PlacesOf(whole.mesh, /*rank=*/0, whole.sequence_parallel)));
+                 PlacesOf(whole.mesh, /*rank=*/0, whole.sequence_parallel,
+                          whole.depth_blocks)));
   PlanInputs(between, plan);
   nn::ShapeRecord record;
   TROUPE_ASSIGN_OR_RETURN(
@@ -382,7 +383,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
     return base::WithFields<&PlanOptions::cuts>(cuts.status());
   }
   plan.cuts = *std::move(cuts);
-  TROUPE_RETURN_IF_ERROR(CheckPieces(options, factory));
+  TROUPE_RETURN_IF_ERROR(CheckPieces(options, factory, device));
   std::vector<std::int64_t> dims = {plan.micro_batch_size};
   dims.insert(dims.end(), input.dims().begin(), input.dims().end());
   Between between;

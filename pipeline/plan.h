@@ -273,9 +273,10 @@ struct Plan : PlanChoices {
 };
 
 // Checks that the ranks along tp can have equal pieces of the model, and, if
-// the options say so, share tokens: kInvalidArgument with the fields to blame.
+// the options say so, share tokens or compute sums in blocks: kInvalidArgument
+// with the fields to blame.
 absl::Status CheckPieces(const PlanOptions& options,
-                         const nn::ModelFactory& factory);
+                         const nn::ModelFactory& factory, nn::Device device);
 
 // Makes a plan. `input`: shape of one sample, without the batch. `dtype`: that
 // of the input; the model decides the dtypes of its parameters.

@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "nn/kernels/choice_cache.h"
-#include "pipeline/partition.h"
 #include "pipeline/plan.h"
 #include "pipeline/stage_buckets.h"
 #include "pipeline/table/action_rules.h"
@@ -374,33 +373,6 @@ absl::Status CheckAlgorithms(const nn::ChoicesByDevice& algorithms) {
 }
 
 }  // namespace
-
-absl::Status CheckPieces(const PlanOptions& options,
-                         const nn::ModelFactory& factory) {
-  const std::string tp = AxisFieldName("tp");
-  const std::string sequence =
-      base::FieldName<&PlanOptions::sequence_parallel>();
-  if (options.mesh.tp() == 1) {
-    if (!options.sequence_parallel) return absl::OkStatus();
-    return base::WithFields(
-        absl::InvalidArgumentError(absl::StrCat(
-            sequence, " lets the ranks along tp share tokens, and ", tp,
-            " is 1; set it to 2 or more, or leave ", sequence, " out")),
-        {sequence, tp});
-  }
-  const auto status_of = [&](bool sequence_parallel) {
-    return BuildStage(factory, /*begins=*/{}, /*stage=*/0,
-                      PlacesOf(options.mesh, /*rank=*/0, sequence_parallel))
-        .status();
-  };
-  TROUPE_RETURN_IF_ERROR(
-      base::WithFields(status_of(/*sequence_parallel=*/false), {tp}));
-  if (!options.sequence_parallel) return absl::OkStatus();
-  const absl::Status status = status_of(/*sequence_parallel=*/true);
-  return base::WithFields(
-      base::WithMessage(status, absl::StrCat(sequence, ": ", status.message())),
-      {sequence, tp});
-}
 
 absl::Status Plan::Check() const {
   TROUPE_RETURN_IF_ERROR(CheckBatches(*this));

@@ -25,6 +25,8 @@ namespace troupe::pipeline {
 
 // Highest ReductionChoices::zero_stage.
 inline constexpr int kZeroStageMax = 3;
+// Highest PlanChoices::depth_blocks.
+inline constexpr int kDepthBlocksMax = 64;
 
 // How gradients are reduced over replicas, and when updates run.
 struct ReductionChoices {
@@ -117,6 +119,11 @@ struct PlanChoices : ReductionChoices, NumericChoices, LayoutChoices {
   // Whether ranks along tp also share the tokens of each sequence, between the
   // layers that they share (nn/ops/tokens.h). The model must declare it.
   bool sequence_parallel = false;
+  // Number of blocks in which layers compute each sum over what ranks along tp
+  // share (nn::DepthBlocks); a power of two that tp divides. All tp up to it
+  // then give one set of bits, on the cpu in f32. 1: a rank adds up its part as
+  // one.
+  int depth_blocks = 1;
   // Whether a rank may run an action whose message has arrived before the one
   // that its table lists first. The same bits.
   Dispatch dispatch = Dispatch::kArrival;

@@ -38,8 +38,8 @@ struct PlanField {
   // Whether the first version of the format did not have it.
   bool is_later = false;
   // Whether the text has it, a bool, a text or an int, only if it is true, not
-  // empty or not 0: texts and hashes of plans that it does not concern stay as
-  // they were.
+  // empty or not `absent`: texts and hashes of plans that it does not concern
+  // stay as they were.
   bool is_flag = false;
   // Range of an integer, within that of its type.
   std::int64_t min = 0;
@@ -48,7 +48,14 @@ struct PlanField {
   std::size_t entries_max = kPlanBytesMax;
   // Limit on the bytes of a text, or of each text in a list.
   std::size_t letters_max = kPlanNameMax;
+  // Default of an int that is a flag.
+  std::int64_t absent = 0;
 
+  constexpr PlanField Unless(std::int64_t value) const {
+    PlanField field = *this;
+    field.absent = value;
+    return field;
+  }
   constexpr PlanField From(std::int64_t least) const {
     PlanField field = *this;
     field.min = least;
@@ -201,6 +208,8 @@ void VisitFields(Visitor&& visit, T& plan) {
   visit(Flag("schedule_name"), plan.schedule_name);
   visit(Flag("recomputes"), plan.recomputes);
   visit(Flag("sequence_parallel"), plan.sequence_parallel);
+  visit(Flag("depth_blocks").Unless(1).From(1).To(kDepthBlocksMax),
+        plan.depth_blocks);
   visit(Flag("zero_accumulates_whole"), plan.zero_accumulates_whole);
   visit(Flag("zero_ahead_bytes").From(0), plan.zero_ahead_bytes);
   visit(Flag("zero_keep"), plan.zero_keep);

@@ -25,7 +25,7 @@ class Writer {
       if (field.is_flag && value.empty()) return;
     }
     if constexpr (std::is_same_v<T, int> || std::is_same_v<T, std::int64_t>) {
-      if (field.is_flag && value == 0) return;
+      if (field.is_flag && value == field.absent) return;
     }
     json_[field.name] = JsonOf(value);
   }

@@ -199,6 +199,9 @@ std::string Plan::ToString() const {
     }
     if (cross_step) absl::StrAppend(&text, ", across steps");
     if (sequence_parallel) absl::StrAppend(&text, ", tokens shared along tp");
+    if (depth_blocks > 1) {
+      absl::StrAppend(&text, ", depths in ", depth_blocks, " blocks");
+    }
     if (zero_stage > 0) absl::StrAppend(&text, ", ZeRO stage ", zero_stage);
     if (gathers_values()) {
       absl::StrAppend(&text, ", up to ", zero_ahead_bytes,

@@ -54,7 +54,8 @@ absl::StatusOr<std::unique_ptr<nn::Module>> BuildChunk(
       std::unique_ptr<nn::Module> module,
       pipeline::BuildStage(
           spec.model, plan.cuts, stage,
-          pipeline::PlacesOf(plan.mesh, rank, plan.sequence_parallel)));
+          pipeline::PlacesOf(plan.mesh, rank, plan.sequence_parallel,
+                             plan.depth_blocks)));
   if (stage + 1 == static_cast<int>(plan.stages.size())) {
     SplitOutput(spec, *module);
   }

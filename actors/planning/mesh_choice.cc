@@ -220,7 +220,7 @@ absl::Status SetMesh(const MeshChoice& mesh, JobSpec& spec) {
           spec.model, {sample.InputShape(options.MicroBatchSize()), dtype},
           spec.device, static_cast<int>(stages), pipeline::Balance::kFlops,
           pipeline::PlacesOf(options.mesh, /*rank=*/0,
-                             options.sequence_parallel)));
+                             options.sequence_parallel, options.depth_blocks)));
   return absl::OkStatus();
 }
 

@@ -31,7 +31,8 @@ absl::StatusOr<pipeline::StepCosts> CostsOf(
   const pipeline::StagePlan& first = plan.stages[0];
   return pipeline::EstimateCosts(
       spec.model, plan.cuts, {first.input, first.input_dtype}, plan.device,
-      pipeline::PlacesOf(plan.mesh, /*rank=*/0, plan.sequence_parallel));
+      pipeline::PlacesOf(plan.mesh, /*rank=*/0, plan.sequence_parallel,
+                         plan.depth_blocks));
 }
 
 struct BucketBytes {

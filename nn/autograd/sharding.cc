@@ -17,14 +17,15 @@ std::vector<std::int64_t> SectionsOf(const Parameter& parameter) {
   return {WholeShape(parameter)[sharding.dim]};
 }
 
-// Returns the extent of each rank's piece of a section: rounded up, if the
-// section is no multiple of the number of ranks.
-std::int64_t PieceOf(std::int64_t section, int size) {
-  return (section + size - 1) / size;
+// Returns the extent of each rank's piece of a section: blocks, or the piece if
+// there is one, are rounded up if the section is no multiple of their number.
+std::int64_t PieceOf(std::int64_t section, int size, int blocks) {
+  const int parts = std::max(size, blocks);
+  return (section + parts - 1) / parts * (parts / size);
 }
 
 std::vector<ShardRange> RangesAt(const Parameter& parameter, int coord,
-                                 int size) {
+                                 int size, int blocks) {
   const Shape& shape = WholeShape(parameter);
   if (size <= 1) return {{0, 0, shape.numel()}};
   const int dim = parameter.sharding.dim;
@@ -36,7 +37,7 @@ std::vector<ShardRange> RangesAt(const Parameter& parameter, int coord,
   std::int64_t global = 0, local = 0;
   for (std::int64_t i = 0; i < outer; ++i) {
     for (const std::int64_t section : sections) {
-      const std::int64_t piece = PieceOf(section, size);
+      const std::int64_t piece = PieceOf(section, size, blocks);
       const std::int64_t begin = std::min(section, coord * piece);
       const std::int64_t end = std::min(section, begin + piece);
       if (begin < end) {
@@ -50,7 +51,10 @@ std::vector<ShardRange> RangesAt(const Parameter& parameter, int coord,
   return ranges;
 }
 
-absl::Status CheckSections(const Parameter& parameter, int size) {
+absl::Status CheckSections(const Parameter& parameter, const AxisPlace& place) {
+  const int size = std::max(place.size, place.blocks);
+  const std::string number =
+      size > place.size ? "depth_blocks" : parameter.sharding.axis;
   const Sharding& sharding = parameter.sharding;
   const Shape& shape = WholeShape(parameter);
   const std::string what =
@@ -72,9 +76,9 @@ absl::Status CheckSections(const Parameter& parameter, int size) {
   for (const std::int64_t section : sections) {
     if (sharding.pads || section % size == 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        what, " cannot be cut along dimension ", sharding.dim, " for ",
-        sharding.axis, " = ", size, ": ", section, " is no multiple of ", size,
-        "; choose a width that is one, or a ", sharding.axis, " that divides ",
+        what, " cannot be cut along dimension ", sharding.dim, " for ", number,
+        " = ", size, ": ", section, " is no multiple of ", size,
+        "; choose a width that is one, or a ", number, " that divides ",
         section));
   }
   return absl::OkStatus();
@@ -138,16 +142,44 @@ void CopyPiece(const Parameter& parameter, const Tensor& whole,
 }
 
 std::vector<ShardRange> RangesOf(const Parameter& parameter) {
-  return RangesAt(parameter, parameter.sharding.coord, parameter.sharding.size);
+  const Sharding& sharding = parameter.sharding;
+  return RangesAt(parameter, sharding.coord, sharding.size, sharding.blocks);
 }
 
 std::vector<ShardRange> RangesOf(const Parameter& parameter,
                                  absl::Span<const AxisPlace> places) {
   if (parameter.sharding.kind == Sharding::Kind::kCopy) {
-    return RangesAt(parameter, 0, 1);
+    return RangesAt(parameter, 0, 1, /*blocks=*/1);
   }
   const AxisPlace place = PlaceAlong(places, parameter.sharding.axis);
-  return RangesAt(parameter, place.coord, place.size);
+  return RangesAt(parameter, place.coord, place.size,
+                  std::max(place.blocks, parameter.sharding.blocks));
+}
+
+std::shared_ptr<const DepthBlocks> DepthBlocksOf(const Parameter& parameter,
+                                                 std::size_t begin,
+                                                 std::size_t end) {
+  const Sharding& sharding = parameter.sharding;
+  if (sharding.blocks == 1) return nullptr;
+  const int count = sharding.blocks / sharding.size;
+  const std::vector<std::int64_t> sections = SectionsOf(parameter);
+  auto blocks = std::make_shared<DepthBlocks>(count);
+  std::int64_t first = 0;
+  for (std::size_t i = begin; i < std::min(end, sections.size()); ++i) {
+    // A rank alone has no padding behind the last rows of a vocabulary.
+    const std::int64_t extent =
+        sharding.is_split()
+            ? PieceOf(sections[i], sharding.size, sharding.blocks)
+            : sections[i];
+    const std::int64_t most = (extent + count - 1) / count;
+    for (int block = 0; block < count; ++block) {
+      const std::int64_t from = std::min(extent, block * most);
+      const std::int64_t to = std::min(extent, from + most);
+      (*blocks)[block].push_back({first + from, first + to});
+    }
+    first += extent;
+  }
+  return blocks;
 }
 
 absl::Status LocaliseParameter(Parameter& parameter,
@@ -155,7 +187,7 @@ absl::Status LocaliseParameter(Parameter& parameter,
   Sharding& sharding = parameter.sharding;
   if (sharding.kind == Sharding::Kind::kCopy) return absl::OkStatus();
   const AxisPlace place = PlaceAlong(places, sharding.axis);
-  if (place.size <= 1) return absl::OkStatus();
+  if (place.size <= 1 && place.blocks <= 1) return absl::OkStatus();
   if (parameter.tied_to != nullptr) return LocaliseTied(parameter, places);
   if (sharding.is_split()) {  // a module that shares it has come first
     ++sharding.holders;
@@ -166,11 +198,13 @@ absl::Status LocaliseParameter(Parameter& parameter,
         "parameter ", parameter.name,
         " has memory already; call LocaliseModel() before an arena binds it"));
   }
-  TROUPE_RETURN_IF_ERROR(CheckSections(parameter, place.size));
+  TROUPE_RETURN_IF_ERROR(CheckSections(parameter, place));
+  sharding.blocks = place.blocks;
+  if (place.size <= 1) return absl::OkStatus();
   const int dim = sharding.dim;
   std::int64_t extent = 0;
   for (const std::int64_t section : SectionsOf(parameter)) {
-    extent += PieceOf(section, place.size);
+    extent += PieceOf(section, place.size, place.blocks);
   }
   parameter.global_shape = parameter.shape;
   parameter.shape.set(dim, extent);

@@ -25,7 +25,10 @@
 #ifndef NN_AUTOGRAD_SHARDING_H_
 #define NN_AUTOGRAD_SHARDING_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +36,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "nn/kernels/linear.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -47,6 +51,11 @@ struct AxisPlace {
   // Whether its ranks share the tokens of each sequence between the layers that
   // they share, too (sequence parallelism, nn/ops/tokens.h).
   bool sequence = false;
+  // Number of blocks in which a sum over what the ranks share is computed, each
+  // by itself (DepthBlocks); a power of two that `size` divides. 1: a rank adds
+  // up its part as one. The same for a rank alone, which then has the bits of
+  // several.
+  int blocks = 1;
 };
 
 // Returns the place along `axis`; {axis, 0, 1} if `places` has none.
@@ -78,6 +87,8 @@ struct Sharding {
   // localised.
   int coord = 0;
   int size = 1;
+  // AxisPlace::blocks of the place that the parameter was localised for.
+  int blocks = 1;
 
   // Whether the parameter is one of several pieces.
   bool is_split() const { return size > 1; }
@@ -114,6 +125,20 @@ std::vector<ShardRange> RangesOf(const Parameter& parameter);
 std::vector<ShardRange> RangesOf(const Parameter& parameter,
                                  absl::Span<const AxisPlace> places);
 
+// The blocks of a rank's part of a sum, as terms of it: one range for each
+// section. Ranks add up each block, then the blocks by a binary tree, then
+// their parts by the tree of an all-reduce; so the bits of the sum are those of
+// one tree over all blocks, however many ranks there are.
+using DepthBlocks = std::vector<std::vector<TermRange>>;
+
+// Returns the blocks of a sum along the dimension in which the parameter is
+// cut, such as the columns of a row layer's weight; of sections [begin, end)
+// alone if given, from whose first term on ranges count. Null: the parameter
+// was localised for one block.
+std::shared_ptr<const DepthBlocks> DepthBlocksOf(
+    const Parameter& parameter, std::size_t begin = 0,
+    std::size_t end = std::numeric_limits<std::size_t>::max());
+
 // Returns the shape of the whole parameter.
 const Shape& WholeShape(const Parameter& parameter);
 
@@ -124,11 +149,12 @@ void CopyPiece(const Parameter& parameter, const Tensor& whole,
 
 // Makes a parameter of Kind::kSplit the piece of the rank at `places`: sets its
 // shape, and coord and size of its sharding. Does nothing to a copy, and if the
-// axis has one rank. A tied parameter becomes a piece together with the one
-// that is used in its place; each module that shares it calls this once.
-//   kInvalidArgument: a section is no multiple of the number of ranks, and not
-//     padded, or the sections do not add up to the extent, or the parameter is
-//     tied to one that is cut otherwise.
+// axis has one rank, apart from setting the blocks of its sharding. A tied
+// parameter becomes a piece together with the one that is used in its place;
+// each module that shares it calls this once.
+//   kInvalidArgument: a section is no multiple of the number of ranks, or of
+//     blocks, and not padded, or the sections do not add up to the extent, or
+//     the parameter is tied to one that is cut otherwise.
 //   kFailedPrecondition: the parameter has memory.
 absl::Status LocaliseParameter(Parameter& parameter,
                                absl::Span<const AxisPlace> places);

@@ -155,9 +155,11 @@ Tensor MultiheadAttention::Project(Context& ctx, const Tensor& x, int begin,
   const std::string axis = is_cut ? in_weight_.sharding.axis : "";
   const std::int64_t width = attention_.heads * HeadWidth(width_, heads_);
   const bool tokens = tokens_.size > 1;
+  const ops::SharedBlocks blocks = DepthBlocksOf(in_weight_, begin, end);
   if (begin > 0 || end < 3) {
     if (!tokens) {
-      return ops::LinearRows(ctx, x, w, b, begin * width, end * width, axis);
+      return ops::LinearRows(ctx, x, w, b, begin * width, end * width, axis,
+                             blocks);
     }
     // The gather adds up dx.
     const Tensor whole =
@@ -165,8 +167,9 @@ Tensor MultiheadAttention::Project(Context& ctx, const Tensor& x, int begin,
     return ops::LinearRows(ctx, whole, w, b, begin * width, end * width);
   }
   if (tokens) return ops::ColumnLinearOfTokens(ctx, x, w, b, tokens_);
-  return is_cut ? ops::ColumnLinear(ctx, x, w, b, axis)
-                : ops::Linear(ctx, x, w, b);
+  return is_cut || blocks != nullptr
+             ? ops::ColumnLinear(ctx, x, w, b, axis, blocks)
+             : ops::Linear(ctx, x, w, b);
 }
 
 Tensor MultiheadAttention::Self(Context& ctx, const Tensor& x) {

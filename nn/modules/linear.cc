@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "nn/autograd/kv_cache.h"
-#include "nn/ops/linear.h"
 #include "nn/ops/rank_sum.h"
 #include "nn/ops/tokens.h"
 
@@ -42,16 +41,17 @@ Tensor Linear::Forward(Context& ctx, const Tensor& input) {
   const Tensor x = is_head_ && ctx.ok() ? WantedOf(ctx, input) : input;
   const Tensor w = ctx.Use(weight_);  // order recorded by plans
   const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
-  if (!weight_.sharding.is_split()) return ops::Linear(ctx, x, w, b);
-  const std::string& axis = weight_.sharding.axis;
+  const bool is_split = weight_.sharding.is_split();
+  if (!is_split && blocks_ == nullptr) return ops::Linear(ctx, x, w, b);
+  const std::string axis = is_split ? weight_.sharding.axis : "";
   const bool tokens = tokens_.size > 1;
   if (parallel_ == kRow) {
     return tokens ? ops::RowLinearOfTokens(ctx, x, w, b, tokens_)
-                  : ops::RowLinear(ctx, x, w, b, axis);
+                  : ops::RowLinear(ctx, x, w, b, axis, blocks_);
   }
   const Tensor part = tokens ? ops::ColumnLinearOfTokens(ctx, x, w, b, tokens_)
-                             : ops::ColumnLinear(ctx, x, w, b, axis);
-  if (parallel_ == kColumn || keeps_split_) return part;
+                             : ops::ColumnLinear(ctx, x, w, b, axis, blocks_);
+  if (parallel_ == kColumn || keeps_split_ || !is_split) return part;
   return ops::GatherColumns(ctx, part, weight_.global_shape[0], axis);
 }
 
@@ -68,6 +68,7 @@ void Linear::set_parallel(Parallel parallel,
 
 absl::Status Linear::Localise(absl::Span<const AxisPlace> places) {
   TROUPE_RETURN_IF_ERROR(LocaliseParameter(weight_, places));
+  blocks_ = DepthBlocksOf(weight_);
   tokens_ = TokensAlong(places, weight_.sharding.axis);
   if (bias_ == nullptr) return absl::OkStatus();
   if (parallel_ == kRow) LocaliseForTokens(*bias_, places);
@@ -75,11 +76,17 @@ absl::Status Linear::Localise(absl::Span<const AxisPlace> places) {
 }
 
 std::optional<ops::SplitLogits> Linear::KeepSplit() {
-  if (parallel_ != kVocabulary || !weight_.sharding.is_split()) {
+  const Sharding& sharding = weight_.sharding;
+  if (parallel_ != kVocabulary ||
+      (!sharding.is_split() && blocks_ == nullptr)) {
     return std::nullopt;
   }
   keeps_split_ = true;
-  return ops::SplitLogits{weight_.sharding.axis, weight_.global_shape[0]};
+  ops::SplitLogits split;
+  split.axis = sharding.is_split() ? sharding.axis : "";
+  split.classes = WholeShape(weight_)[0];
+  split.blocks = sharding.blocks > 1 ? sharding.blocks / sharding.size : 1;
+  return split;
 }
 
 }  // namespace troupe::nn

@@ -28,6 +28,9 @@
 // together with those of the others, and gives whole ones [..., out]; unless
 // KeepSplit() is called, for a loss that takes them split (nn/ops/loss.h).
 //
+// Sums over what ranks share are in blocks if their place says so
+// (AxisPlace::blocks), which gives one rank the bits of several.
+//
 // Default initialisation as in PyTorch: weight and bias from U(-1/sqrt(in),
 // 1/sqrt(in)) (kaiming_uniform with a = sqrt(5); He et al. 2015,
 // arXiv:1502.01852).
@@ -40,6 +43,7 @@
 #include <vector>
 
 #include "nn/modules/module.h"
+#include "nn/ops/linear.h"
 #include "nn/ops/loss.h"
 
 namespace troupe::nn {
@@ -79,7 +83,8 @@ class Linear : public Module {
   Parameter& weight_;
   Parameter* bias_ = nullptr;
   const bool is_head_;
-  AxisPlace tokens_;  // place along the axis, if its ranks share tokens
+  ops::SharedBlocks blocks_;  // null: sums are not in blocks
+  AxisPlace tokens_;          // place along the axis, if its ranks share tokens
   Parallel parallel_ = kWhole;
   bool keeps_split_ = false;
 };

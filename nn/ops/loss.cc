@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "nn/ops/axis_part.h"
 #include "nn/ops/op_util.h"
 #include "nn/ops/rank_sum.h"
 
@@ -192,20 +193,42 @@ absl::StatusOr<Tensor> ClassWeights(Kernels& kernels,
 
 // Whether a piece of the classes has that many columns: gathered logits, which
 // every rank would count, have more.
-bool IsPiece(std::int64_t columns, const SplitLogits& split,
-             const Collectives& peers) {
-  return columns == (split.classes + peers.size() - 1) / peers.size();
+bool IsPiece(std::int64_t columns, const SplitLogits& split, int ranks) {
+  if (split.axis.empty()) return columns == split.classes;
+  const std::int64_t blocks = ranks * split.blocks;
+  return columns == (split.classes + blocks - 1) / blocks * split.blocks;
+}
+
+// Computes the sums of block `block` of a piece [N, P], whose classes begin at
+// column `begin`.
+absl::Status SumBlock(Kernels& kernels, const Tensor& logits,
+                      const Tensor& targets, const Tensor& by_class,
+                      const CrossEntropyRule& rule, const ClassPiece& block,
+                      std::int64_t begin, const Tensor& largest, Tensor& sums) {
+  if (block.count == 0) return kernels.Fill(0.0, sums);
+  const Shape shape = {logits.dim(0), block.count};
+  TROUPE_ASSIGN_OR_RETURN(Tensor columns, Tensor::Create(shape, logits.dtype(),
+                                                         kernels.allocator()));
+  if (shape.numel() > 0) {
+    TROUPE_RETURN_IF_ERROR(kernels.CopyStrided(
+        FromPart(logits.shape(), /*axis=*/1, begin, shape), logits, columns));
+  }
+  return kernels.PieceSums(columns, targets, by_class, rule, block, largest,
+                           sums);
 }
 
 // Computes the loss of split logits [N, P], with sums over `peers`.
-absl::Status SumPieces(Kernels& kernels, Collectives& peers,
+// Null peers: this rank has all of them.
+absl::Status SumPieces(Kernels& kernels, Collectives* peers,
                        const Tensor& logits, const Tensor& targets,
-                       const CrossEntropyOptions& options, std::int64_t classes,
-                       Tensor& stats, Tensor& dx) {
+                       const CrossEntropyOptions& options,
+                       const SplitLogits& split, Tensor& stats, Tensor& dx) {
+  const std::int64_t classes = split.classes;
   const CrossEntropyRule rule = {options.ignore_index, options.label_smoothing};
   ClassPiece piece;
   piece.classes = classes;
-  piece.first = std::min(classes, peers.rank() * logits.dim(1));
+  piece.first =
+      peers == nullptr ? 0 : std::min(classes, peers->rank() * logits.dim(1));
   piece.count = std::min(logits.dim(1), classes - piece.first);
   TROUPE_ASSIGN_OR_RETURN(const Tensor by_class,
                           ClassWeights(kernels, options, logits.dtype()));
@@ -216,12 +239,27 @@ absl::Status SumPieces(Kernels& kernels, Collectives& peers,
       Tensor sums,
       Tensor::Create({rows, kNumPieceSums}, DType::kF64, kernels.allocator()));
   TROUPE_RETURN_IF_ERROR(kernels.PieceLargest(logits, piece, largest));
-  if (rows > 0) {  // peers have as many
-    TROUPE_RETURN_IF_ERROR(peers.AllReduce(ReduceOp::kMax, largest));
+  if (rows > 0 && peers != nullptr) {  // they have as many
+    TROUPE_RETURN_IF_ERROR(peers->AllReduce(ReduceOp::kMax, largest));
   }
-  TROUPE_RETURN_IF_ERROR(
-      kernels.PieceSums(logits, targets, by_class, rule, piece, largest, sums));
-  TROUPE_RETURN_IF_ERROR(AddUp(&peers, sums));
+  if (split.blocks == 1) {
+    TROUPE_RETURN_IF_ERROR(kernels.PieceSums(logits, targets, by_class, rule,
+                                             piece, largest, sums));
+  } else {
+    const std::int64_t most = (logits.dim(1) + split.blocks - 1) / split.blocks;
+    const auto compute = [&](int number, Tensor& into) {
+      const std::int64_t begin = std::min(piece.count, number * most);
+      ClassPiece block;
+      block.classes = classes;
+      block.first = piece.first + begin;
+      block.count = std::min(most, piece.count - begin);
+      return SumBlock(kernels, logits, targets, by_class, rule, block, begin,
+                      largest, into);
+    };
+    TROUPE_RETURN_IF_ERROR(
+        SumOfBlocks(kernels, 0, split.blocks, compute, sums));
+  }
+  TROUPE_RETURN_IF_ERROR(AddUp(peers, sums));
   Tensor dx_rows = dx.defined() ? AsMatrix(dx) : dx;
   return kernels.PieceCrossEntropy(logits, targets, by_class, rule, piece,
                                    largest, sums, stats, dx_rows);
@@ -279,23 +317,25 @@ Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
 Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            const CrossEntropyOptions& options,
                            const SplitLogits& split) {
-  Collectives* const peers = PeersAlong(ctx, split.axis);
+  Collectives* const peers =
+      split.axis.empty() ? nullptr : PeersAlong(ctx, split.axis);
   if (!ctx.ok() || !CheckCrossEntropy(ctx, logits, targets, options,
                                       /*classes=*/split.classes)) {
     return Tensor();
   }
-  if (peers != nullptr &&
-      !IsPiece(logits.dim(logits.shape().rank() - 1), split, *peers)) {
+  const int ranks = peers == nullptr ? 1 : peers->size();
+  if (!ctx.shape_only() &&
+      !IsPiece(logits.dim(logits.shape().rank() - 1), split, ranks)) {
     return BadShapes(ctx, "cross entropy takes logits of equal pieces of ",
-                     split.classes, " classes for ", peers->size(),
-                     " ranks along ", split.axis, ", got ", Str(logits),
+                     split.classes, " classes for ", ranks, " ranks along ",
+                     split.axis, ", got ", Str(logits),
                      "; give whole logits to the form without a split");
   }
   return Loss(ctx, "cross_entropy", logits, logits.owns_alone(),
               [&](Tensor& stats, Tensor& dx) -> absl::Status {
-                return SumPieces(ctx.kernels(), *peers, AsMatrix(logits),
+                return SumPieces(ctx.kernels(), peers, AsMatrix(logits),
                                  targets.View({targets.numel()}), options,
-                                 split.classes, stats, dx);
+                                 split, stats, dx);
               });
 }
 

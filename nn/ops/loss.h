@@ -70,8 +70,11 @@ Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
 // P = ceil(classes / ranks), in the order of the ranks. Columns behind the last
 // class are padding.
 struct SplitLogits {
-  std::string axis;  // "tp"
+  std::string axis;  // "tp"; empty: one rank has all classes
   std::int64_t classes = 0;
+  // Number of blocks of the rank's classes in which sums over them are computed
+  // (AxisPlace::blocks); a power of two.
+  int blocks = 1;
 };
 // The same loss of split logits: all ranks along the axis call it, with equal
 // targets, and have equal statistics. Targets and weights are those of all

@@ -166,4 +166,15 @@ absl::Status AddUp(Collectives* peers, const Tensor& part) {
   return peers->AllReduce(ReduceOp::kSum, part);
 }
 
+absl::Status SumOfBlocks(Kernels& kernels, int begin, int end,
+                         const ComputeBlock& compute, Tensor& sum) {
+  if (end - begin <= 1) return compute(begin, sum);
+  const int middle = begin + (end - begin) / 2;
+  TROUPE_RETURN_IF_ERROR(SumOfBlocks(kernels, begin, middle, compute, sum));
+  TROUPE_ASSIGN_OR_RETURN(Tensor other, Tensor::Create(sum.shape(), sum.dtype(),
+                                                       kernels.allocator()));
+  TROUPE_RETURN_IF_ERROR(SumOfBlocks(kernels, middle, end, compute, other));
+  return kernels.Add(sum, other, sum);
+}
+
 }  // namespace troupe::nn::ops

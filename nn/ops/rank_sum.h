@@ -17,6 +17,9 @@
 // A part has ceil(columns / ranks) of them; those behind the last column are
 // left out.
 //
+// SumOfBlocks() adds up blocks of a sum on one rank by the tree by which ranks
+// add up (DepthBlocks, nn/autograd/sharding.h).
+//
 // All ranks have the same bits. The ranks call these in one order, with equal
 // shapes; an empty tensor asks nobody. A shape-only forward adds up nothing.
 // Errors (sticky in ctx): kFailedPrecondition: the context has no collectives
@@ -26,6 +29,7 @@
 #define NN_OPS_RANK_SUM_H_
 
 #include <cstdint>
+#include <functional>
 
 #include "absl/strings/string_view.h"
 #include "nn/autograd/context.h"
@@ -45,6 +49,13 @@ Collectives* PeersAlong(Context& ctx, absl::string_view axis);
 // Adds up `part`, in place, over the ranks; null peers: there is one. Peers
 // have the same batch, so that either all of them or none have an empty one.
 absl::Status AddUp(Collectives* peers, const Tensor& part);
+
+// sum = the sum of blocks [begin, end), whose number is a power of two.
+// `compute` writes one block into a tensor of the shape and dtype of `sum`.
+// Takes the memory of log2(end - begin) such tensors.
+using ComputeBlock = std::function<absl::Status(int block, Tensor& into)>;
+absl::Status SumOfBlocks(Kernels& kernels, int begin, int end,
+                         const ComputeBlock& compute, Tensor& sum);
 
 }  // namespace troupe::nn::ops
 

@@ -88,6 +88,19 @@ TEST(SplitPlanTest, PartsOfGradientsHaveBucketsOfTheirOwn) {
   EXPECT_TRUE(read->stages[0].IsPartialBucket(2));
 }
 
+// Texts, and hashes, of plans without blocks have none of it.
+TEST(SplitPlanTest, BlocksArePartOfThePlan) {
+  PlanOptions options = OptionsOf(/*tp=*/2);
+  const absl::StatusOr<Plan> plain = SplitPlanOf(options, TwoCutLayers);
+  options.depth_blocks = 4;
+  const absl::StatusOr<Plan> plan = SplitPlanOf(options, TwoCutLayers);
+  ASSERT_TRUE(plain.ok() && plan.ok()) << plan.status();
+  EXPECT_EQ(PlanToJson(*plain).find("depth_blocks"), std::string::npos);
+  const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(*plan));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->depth_blocks, 4);
+}
+
 TEST(SplitPlanTest, AWidthThatTpDoesNotDivideIsRefusedByField) {
   const std::string error = std::string(
       SplitPlanOf(OptionsOf(/*tp=*/3), TwoCutLayers).status().message());

@@ -104,7 +104,8 @@ absl::StatusOr<pipeline::ModelCosts> CostsOnPaper(const JobSpec& spec) {
                               {sample.InputShape(samples), sample.input_dtype},
                               spec.device,
                               pipeline::PlacesOf(spec.plan.mesh, /*rank=*/0,
-                                                 /*sequence_parallel=*/false)));
+                                                 /*sequence_parallel=*/false,
+                                                 /*depth_blocks=*/1)));
   pipeline::ModelCosts costs;
   for (std::size_t i = 0; i < units.size(); ++i) {
     pipeline::UnitCosts& unit = costs.units.emplace_back();

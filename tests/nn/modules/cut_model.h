@@ -36,6 +36,7 @@ struct CutModel {
   Shape x, y;
   std::int64_t tokens = 0;
   bool shares_tokens = false;  // among the ranks
+  int blocks = 1;              // AxisPlace::blocks
 };
 
 // Results of one rank, or of all pieces together.
@@ -65,9 +66,9 @@ inline RankResult RunRank(const CutModel& c, const KernelSet& set, int coord,
   const auto kernels = set.create();
   std::unique_ptr<Module> model = c.make();
   SetParameterDType(*model, set.dtype);
-  EXPECT_EQ(
-      LocaliseModel(*model, {{"tp", coord, meeting.size(), c.shares_tokens}}),
-      absl::OkStatus());
+  EXPECT_EQ(LocaliseModel(*model, {{"tp", coord, meeting.size(),
+                                    c.shares_tokens, c.blocks}}),
+            absl::OkStatus());
   OnePass pass(*kernels, std::move(model), set.dtype, /*scale=*/0.3);
   RankOfMeeting rank(&meeting, coord);
   const AxisCollectives axes[] = {{"tp", &rank}};

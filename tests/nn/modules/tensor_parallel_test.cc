@@ -222,6 +222,51 @@ TEST(TensorParallel, WholeModelsEqualOneRank) {
   }
 }
 
+CutModel InBlocks(CutModel c, int blocks) {
+  c.blocks = blocks;
+  return c;
+}
+
+void ExpectBits(const RankResult& got, const RankResult& want) {
+  EXPECT_EQ(got.values.y, want.values.y);
+  EXPECT_EQ(got.evaluated, want.evaluated);
+  EXPECT_EQ(got.values.dx, want.values.dx);
+  EXPECT_EQ(got.values.gradients, want.values.gradients);
+}
+
+// A sum of two parts is the same in any order; jobs add up more of them
+// (tests/actors/sim/depth_blocks_test.cc).
+TEST(TensorParallel, InBlocksTwoRanksHaveTheBitsOfOne) {
+  // Weights whose gradients of inputs oneDNN computes at tp = 1, and whose
+  // forward transposes other operands on two ranks; sums of several chains.
+  const CutModel wide = {[] { return std::make_unique<Mlp>(600, 1800, 0.3); },
+                         {6, 3, 600},
+                         {6, 3, 600}};
+  const CutModel cross = {
+      [] { return std::make_unique<Attend>(Shape{}); }, {2, 5, 32}, {2, 5, 32}};
+  const CutModel self = {
+      [] { return std::make_unique<MultiheadAttention>(32, 8); },
+      {2, 5, 32},
+      {2, 5, 32}};
+  const CutModel cases[] = {
+      wide,           cross,         self,     AttentionCase(4),
+      GptCase(false), GptCase(true), VitCase()};
+  for (const CutModel& c : cases) {
+    bool differs = false;
+    const RankResult one = RunWhole(c, kCpuF32);
+    for (const int blocks : {2, 4}) {
+      SCOPED_TRACE(absl::StrCat("model ", &c - cases, ", ", blocks));
+      const RankResult want = RunWhole(InBlocks(c, blocks), kCpuF32);
+      ExpectNear(want, one, kModelTolerance * kCpuF32.tolerance);
+      Meeting meeting(2);
+      ExpectBits(RunRanks(InBlocks(c, blocks), kCpuF32, meeting), want);
+      Meeting plain(2);
+      differs |= RunRanks(c, kCpuF32, plain).values.y != one.values.y;
+    }
+    EXPECT_TRUE(differs) << "the bits are those of one rank in any case";
+  }
+}
+
 // Backward runs each block's forward again, with its two sums, and the head's,
 // with the gather of its logits.
 TEST(TensorParallel, RecomputationAddsUpAgainToTheSameBits) {

@@ -50,7 +50,7 @@ SECTIONS = {
     "optimizer": set(),
     "zero": set(),
     "mesh": {"auto", "bandwidth", "memory_limit", "schedule_file",
-             "activation_limit"},
+             "activation_limit", "depth_blocks"},
     "comm": {"timeout_s", "transport", "encrypt", "liveness_s", "join_s"},
     "checkpoint": {"compare_replicas", "every_minutes", "allow_unexpected", "allow_missing",
                    "allow_changed", "replace"},

@@ -282,7 +282,8 @@ class Run {
         pipeline::EstimateCosts(
             spec_.model, plan.cuts,
             {plan.stages[0].input, plan.stages[0].input_dtype}, plan.device,
-            pipeline::PlacesOf(plan.mesh, /*rank=*/0, plan.sequence_parallel)));
+            pipeline::PlacesOf(plan.mesh, /*rank=*/0, plan.sequence_parallel,
+                               plan.depth_blocks)));
     return facts;
   }
 

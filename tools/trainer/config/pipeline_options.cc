@@ -1,5 +1,6 @@
 #include "tools/trainer/config/pipeline_options.h"
 
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -32,52 +33,29 @@ pipeline::Balance BalanceOf(const std::string& name) {
                               : pipeline::Balance::kFlops;
 }
 
-// Makes a field of one axis: keys set mesh.dp, mesh.pp and mesh.tp one at a
-// time, but a mesh is set as a whole.
-template <typename ReplaceAxis>
-absl::Status SetAxis(const KeyValue& value, TrainerConfig& config,
-                     ReplaceAxis replace) {
-  pipeline::Mesh& mesh = config.job.plan.mesh;
-  mesh = replace(mesh, static_cast<int>(std::get<std::int64_t>(value)));
-  return absl::OkStatus();
+// Axes of a mesh in the order of pipeline::Mesh(dp, pp, tp).
+constexpr const char* kAxes[] = {"dp", "pp", "tp"};
+
+std::array<int, 3> SizesOf(const TrainerConfig& config) {
+  const pipeline::Mesh& mesh = config.job.plan.mesh;
+  return {mesh.dp(), mesh.pp(), mesh.tp()};
 }
 
-constexpr KeyField kMeshDp = {
+// Field of one axis: keys set mesh.dp, mesh.pp and mesh.tp one at a time, but a
+// mesh is set as a whole.
+template <int kAxis>
+constexpr KeyField kMeshAxis = {
     KeyType::kInteger,
     [](const TrainerConfig& config) {
-      return KeyValue(std::int64_t{config.job.plan.mesh.dp()});
+      return KeyValue(std::int64_t{SizesOf(config)[kAxis]});
     },
     [](const KeyValue& value, TrainerConfig& config) {
-      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
-        return pipeline::Mesh(size, mesh.pp(), mesh.tp());
-      });
+      std::array<int, 3> sizes = SizesOf(config);
+      sizes[kAxis] = static_cast<int>(std::get<std::int64_t>(value));
+      config.job.plan.mesh = pipeline::Mesh(sizes[0], sizes[1], sizes[2]);
+      return absl::OkStatus();
     },
-    [] { return pipeline::AxisFieldName("dp"); },
-};
-constexpr KeyField kMeshPp = {
-    KeyType::kInteger,
-    [](const TrainerConfig& config) {
-      return KeyValue(std::int64_t{config.job.plan.mesh.pp()});
-    },
-    [](const KeyValue& value, TrainerConfig& config) {
-      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
-        return pipeline::Mesh(mesh.dp(), size, mesh.tp());
-      });
-    },
-    [] { return pipeline::AxisFieldName("pp"); },
-};
-
-constexpr KeyField kMeshTp = {
-    KeyType::kInteger,
-    [](const TrainerConfig& config) {
-      return KeyValue(std::int64_t{config.job.plan.mesh.tp()});
-    },
-    [](const KeyValue& value, TrainerConfig& config) {
-      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
-        return pipeline::Mesh(mesh.dp(), mesh.pp(), size);
-      });
-    },
-    [] { return pipeline::AxisFieldName("tp"); },
+    [] { return pipeline::AxisFieldName(kAxes[kAxis]); },
 };
 
 constexpr ConfigKey kMeshKeys[] = {
@@ -88,13 +66,13 @@ constexpr ConfigKey kMeshKeys[] = {
      "train.micro_batch_size, mesh.tp, mesh.schedule, mesh.virtual_stages, "
      "zero.stage and model.recompute... set stays. mesh = \"auto\": the same.",
      "true"},
-    {"mesh.dp", kMeshDp, AtMost(kIntMax),
+    {"mesh.dp", kMeshAxis<0>, AtMost(kIntMax),
      "Replicas of the model, which share each global batch. --ranks=N sets it "
      "to N / (mesh.pp * mesh.tp).",
      "4"},
-    {"mesh.pp", kMeshPp, AtMost(kIntMax),
+    {"mesh.pp", kMeshAxis<1>, AtMost(kIntMax),
      "Stages of the pipeline that a replica is cut into, one rank each.", "2"},
-    {"mesh.tp", kMeshTp, AtMost(kIntMax),
+    {"mesh.tp", kMeshAxis<2>, AtMost(kIntMax),
      "Ranks that each compute with a part of the layers (tensor parallelism): "
      "of attention and MLPs in gpt and vit, and the vocabulary of gpt. Must "
      "divide heads and widths.",
@@ -106,12 +84,19 @@ constexpr ConfigKey kMeshKeys[] = {
      "mesh.tp of the memory, and as many bytes travel, with one gather more "
      "for each column layer. For gpt and vit; mesh.tp must divide the tokens.",
      "true"},
+    {"mesh.depth_blocks",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::depth_blocks>(),
+     AtMost(pipeline::kDepthBlocksMax),
+     "Number of blocks, a power of two, in which layers compute each sum over "
+     "what mesh.tp divides. Every mesh.tp that divides it then gives the same "
+     "bits, 1 included: in f32 on the cpu, with one thread a rank and without "
+     "mesh.sequence_parallel. It must divide the widths of these layers.",
+     "4"},
     {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
      "Where stages begin: as many layers of the model as there are stages, "
-     "less "
-     "one, ascending, each by its number, counted from 0, or by its name, as "
-     "parameters have it (\"7\", or \"features.4\" inside another Sequential). "
-     "Empty: as mesh.balance says.",
+     "less one, ascending, each by its number, counted from 0, or by its name, "
+     "as parameters have it (\"7\", or \"features.4\" inside another "
+     "Sequential). Empty: as mesh.balance says.",
      "[3, \"7\"]"},
     {"mesh.balance", Field<&C::pipeline, &PipelineConfig::balance>(), OneOf([] {
        return Names{"flops", "parameters", "layers", "measured"};
@@ -226,7 +211,7 @@ class Builder {
         [this] { return Model(); }, Input(), config_.job.device, stages,
         BalanceOf(config_.pipeline.balance),
         pipeline::PlacesOf(options_.mesh, /*rank=*/0,
-                           options_.sequence_parallel));
+                           options_.sequence_parallel, options_.depth_blocks));
     if (cuts.ok()) return cuts;
     return ErrorAt(loaded_, {"mesh.pp", "mesh.virtual_stages"},
                    cuts.status().message());
@@ -372,7 +357,8 @@ class Builder {
     if (costs_ != nullptr) return pipeline::CostsOfStages(*costs_, begins);
     return pipeline::EstimateCosts(
         model, begins, Input(), config_.job.device,
-        pipeline::PlacesOf(options_.mesh, 0, options_.sequence_parallel));
+        pipeline::PlacesOf(options_.mesh, 0, options_.sequence_parallel,
+                           options_.depth_blocks));
   }
 
   const LoadedConfig& loaded_;
