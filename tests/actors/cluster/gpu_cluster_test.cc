@@ -4,14 +4,17 @@
 // in one process.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nn/models/gpt2.h"
 #include "tests/actors/cluster/cluster_run.h"
 #include "tests/actors/emulated_job.h"
+#include "tests/actors/sim/divided_jobs.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::actors {
@@ -106,6 +109,65 @@ TEST(GpuClusterTest, ResumesFromACheckpoint) {
   const Reports resumed = Apart(second, {1, 1});
   ASSERT_EQ(resumed.steps.size(), 2u);
   EXPECT_EQ(resumed.losses().back(), want.back());
+}
+
+// Returns two steps of a GPT, with clipped gradients, whose ranks along tp have
+// pieces of its layers and of its odd vocabulary.
+JobSpec GptOnGpus(const Layout& layout, const std::string& order) {
+  JobSpec spec = GptJob(layout, SgdThatClips());
+  spec.model = [] {
+    nn::Gpt2Options options;
+    options.layers = 1;
+    options.heads = 2;
+    options.width = 8;
+    options.context = 4;
+    options.vocab_size = 7;
+    return *nn::MakeGpt2(options);
+  };
+  spec.kernels = nullptr;  // the device has its own
+  spec.device = *nn::Device::Parse("cuda");
+  spec.plan.reduction_order = order;
+  spec.plan.global_batch_size /= 2;
+  spec.steps = 2;
+  return spec;
+}
+
+// Expects the losses and norms of one rank on a CPU, and under "tree" the bits
+// of one process.
+void ExpectOneRanksNumbers(const Layout& layout, const std::string& order,
+                           const std::vector<int>& ranks) {
+  SCOPED_TRACE(absl::StrCat(layout.ToString(), ", ", order));
+  const JobSpec spec = GptOnGpus(layout, order);
+  JobSpec one = GptOnGpus({1, 1, 1}, "auto");
+  one.device = nn::Device{};
+  const int gpus = spec.plan.mesh.size();
+  std::vector<double> apart;
+  {
+    const EmulatedWorld world(GpusOf(gpus));
+    const Reports reports = Apart(spec, ranks);
+    ExpectNear(reports, ReportsOf(one));
+    apart = reports.losses();
+  }
+  if (order != "tree") return;
+  const EmulatedWorld world(GpusOf(gpus));
+  EXPECT_EQ(apart, ReportsOf(spec).losses()) << "in one process";
+}
+
+// Sums of layers are in processes apart: by NCCL, and on the host.
+TEST(GpuClusterTest, PiecesOfTwoProcesses) {
+  for (const char* order : {"any", "tree"}) {
+    ExpectOneRanksNumbers({/*tp=*/2, 1, 1}, order, {1, 1});
+  }
+  ExpectOneRanksNumbers({/*tp=*/2, 1, 1, /*zero=*/0, /*shares_tokens=*/true},
+                        "any", {1, 1});
+}
+
+// The first process has one half of a replica, the second the rest.
+TEST(GpuClusterTest, ReplicasOfPiecesInTwoProcesses) {
+  for (const char* order : {"any", "tree"}) {
+    ExpectOneRanksNumbers({/*tp=*/2, /*dp=*/2, 1, /*zero=*/1}, order, {1, 3});
+  }
+  ExpectOneRanksNumbers({/*tp=*/2, /*dp=*/2, 1, /*zero=*/2}, "any", {2, 2});
 }
 
 TEST(GpuClusterTest, EachRankOfAHostNeedsAGpu) {

@@ -63,6 +63,7 @@ TEST(TensorJobTest, TwoRanksOnAGpuAreOneRank) {
 // order on all.
 TEST(TensorJobTest, ReplicasOfPieces) {
   ExpectOneRanksNumbers("cuda", {2, 2, 1, /*zero=*/1}, 10);
+  ExpectOneRanksNumbers("cuda", {2, 2, 1, /*zero=*/2}, 3);
   ExpectOneRanksNumbers("cuda:0", {2, 2, 1, /*zero=*/0}, 2);
 }
 
