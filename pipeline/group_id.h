@@ -30,9 +30,12 @@ inline constexpr int kPpAxis = 2;
 // once. A sum over them counts no copy that ranks along another axis have.
 // kTpDpPp has those along tp too: together they hold each element of a
 // parameter that is split along tp. It is kDpPp if a plan splits none.
+// kTpDp has those of one stage among them: together they hold each element of
+// the stage's parameters.
 // Those from kTied downwards are ties: TiedGroup(0) is kTied.
 enum class GroupId : std::int16_t {
-  kTied = -3,
+  kTied = -4,
+  kTpDp = -3,
   kTpDpPp = -2,
   kDpPp = -1,
   kTp = kTpAxis,
@@ -41,7 +44,7 @@ enum class GroupId : std::int16_t {
 };
 
 constexpr GroupId GroupAlong(int axis) { return static_cast<GroupId>(axis); }
-// Returns the axis of a group; below 0 for kDpPp, kTpDpPp and ties.
+// Returns the axis of a group; below 0 for one of several axes, and for ties.
 constexpr int AxisOf(GroupId group) { return static_cast<int>(group); }
 
 // Limit on the ties of a plan.

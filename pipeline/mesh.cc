@@ -162,9 +162,9 @@ std::vector<int> Mesh::Group(int rank, absl::string_view axis) const {
 }
 
 std::vector<int> Mesh::Group(int rank, GroupId group) const {
-  if (group != GroupId::kDpPp && group != GroupId::kTpDpPp) {
-    return Group(rank, AxisOf(group));
-  }
+  const bool of_axes = group == GroupId::kDpPp || group == GroupId::kTpDpPp ||
+                       group == GroupId::kTpDp;
+  if (!of_axes) return Group(rank, AxisOf(group));
   const int first = AtFirstOf(rank, group);
   std::vector<int> ranks;
   for (int other = 0; other < size(); ++other) {
@@ -174,8 +174,9 @@ std::vector<int> Mesh::Group(int rank, GroupId group) const {
 }
 
 int Mesh::AtFirstOf(int rank, GroupId group) const {
-  const int first = RankWith(RankWith(rank, kDpAxis, 0), kPpAxis, 0);
-  return group == GroupId::kTpDpPp ? RankWith(first, kTpAxis, 0) : first;
+  int first = RankWith(rank, kDpAxis, 0);
+  if (group != GroupId::kTpDp) first = RankWith(first, kPpAxis, 0);
+  return group == GroupId::kDpPp ? first : RankWith(first, kTpAxis, 0);
 }
 
 bool Mesh::IsFirstCopy(int rank) const {

@@ -116,8 +116,8 @@ class Mesh {
   std::vector<int> Group(int rank, int axis) const;
   std::vector<int> Group(int rank, absl::string_view axis) const;
   // Returns the ranks of a collective: for kDpPp those that differ from `rank`
-  // along dp and pp alone, for kTpDpPp those that differ along tp too,
-  // ascending; else those along its axis.
+  // along dp and pp alone, for kTpDpPp those that differ along tp too, for
+  // kTpDp those along tp and dp, ascending; else those along its axis.
   std::vector<int> Group(int rank, GroupId group) const;
   std::vector<int> DpGroup(int rank) const { return Group(rank, kDpAxis); }
 
@@ -150,7 +150,7 @@ class Mesh {
   explicit Mesh(std::vector<Axis> axes);
 
   // Returns the rank with the coordinates of `rank`, except 0 along the axes of
-  // kDpPp or kTpDpPp.
+  // kDpPp, kTpDpPp or kTpDp.
   int AtFirstOf(int rank, GroupId group) const;
 
   std::vector<Axis> axes_;

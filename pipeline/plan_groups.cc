@@ -49,21 +49,48 @@ void AddSums(const Plan& plan, GroupId id, std::vector<PlanGroup>& groups) {
   }
 }
 
+// Returns " of stage 1", or "" if there is one stage.
+std::string StageOf(const Mesh& mesh, int rank) {
+  return mesh.pp() == 1
+             ? ""
+             : absl::StrCat(" of stage ", mesh.CoordOf(rank, kPpAxis));
+}
+
 void AddReplicas(const Plan& plan, std::vector<PlanGroup>& groups) {
   const Mesh& mesh = plan.mesh;
   for (int rank = 0; rank < mesh.size(); ++rank) {
     if (mesh.CoordOf(rank, kDpAxis) != 0) continue;
-    const std::string stage =
-        mesh.pp() == 1
-            ? ""
-            : absl::StrCat(" of stage ", mesh.CoordOf(rank, kPpAxis));
     PlanGroup group;
     group.id = GroupId::kDp;
-    group.name = absl::StrCat("replicas", stage,
+    group.name = absl::StrCat("replicas", StageOf(mesh, rank),
                               PlaceBeside(mesh, rank, {kDpAxis, kPpAxis}));
     group.ranks = mesh.DpGroup(rank);
     groups.push_back(group);
   }
+}
+
+// Adds the groups in which norms of parameters with pieces are added up.
+void AddPieces(const Plan& plan, std::vector<PlanGroup>& groups) {
+  const Mesh& mesh = plan.mesh;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    PlanGroup group;
+    group.id = GroupId::kTpDp;
+    group.ranks = mesh.Group(rank, GroupId::kTpDp);
+    if (group.ranks[0] != rank) continue;
+    group.name =
+        absl::StrCat("replicas and pieces", StageOf(mesh, rank),
+                     PlaceBeside(mesh, rank, {kTpAxis, kDpAxis, kPpAxis}));
+    groups.push_back(group);
+  }
+}
+
+bool SumsNorms(const Plan& plan) {
+  for (const RankPlan& rank : plan.ranks) {
+    for (const Action& action : rank.train.actions) {
+      if (action.kind == ActionKind::kReduceNorms) return true;
+    }
+  }
+  return false;
 }
 
 void AddLayers(const Plan& plan, std::vector<PlanGroup>& groups) {
@@ -129,6 +156,7 @@ std::vector<PlanGroup> GroupsOf(const Plan& plan) {
   AddSums(plan, GroupId::kDpPp, groups);
   if (plan.SplitsParameters()) AddSums(plan, GroupId::kTpDpPp, groups);
   AddReplicas(plan, groups);
+  if (plan.SplitsParameters() && SumsNorms(plan)) AddPieces(plan, groups);
   AddLayers(plan, groups);
   AddTies(plan, groups);
   return groups;
@@ -136,8 +164,12 @@ std::vector<PlanGroup> GroupsOf(const Plan& plan) {
 
 GroupId GroupIn(const Plan& plan, const Action& action) {
   const GroupId group = GroupOf(action);
-  return group == GroupId::kTpDpPp && !plan.SplitsParameters() ? GroupId::kDpPp
-                                                               : group;
+  if (group == GroupId::kTpDpPp) {
+    return plan.SplitsParameters() ? group : GroupId::kDpPp;
+  }
+  const bool of_pieces =
+      action.kind == ActionKind::kReduceNorms && plan.SplitsParameters();
+  return of_pieces ? GroupId::kTpDp : group;
 }
 
 }  // namespace troupe::pipeline

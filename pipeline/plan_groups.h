@@ -45,7 +45,8 @@ struct PlanGroup {
 
 // Returns the groups of losses and norms: one of all ranks, or one at each
 // place along the axes besides dp and pp; if parameters are split along tp, one
-// of norms at each place along the axes besides tp, dp and pp; one for the
+// of norms at each place along the axes besides tp, dp and pp, and where the
+// tables have a PN one for the norms of each stage's parameters; one for the
 // replicas of each stage at each place besides dp and pp; those of layers,
 // along each axis that they use and that has more than one rank, and along dp
 // if replicas share buffers; and one for each tie between ranks, in each
@@ -53,7 +54,8 @@ struct PlanGroup {
 std::vector<PlanGroup> GroupsOf(const Plan& plan);
 
 // Returns the group of a collective in the tables of `plan`: GroupOf(action),
-// or kDpPp for kTpDpPp if the plan splits no parameter.
+// but kDpPp for kTpDpPp if the plan splits no parameter, and kTpDp for a PN if
+// it splits some. The PN keeps its place among the collectives of kDp.
 GroupId GroupIn(const Plan& plan, const Action& action);
 
 }  // namespace troupe::pipeline

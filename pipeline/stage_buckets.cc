@@ -315,7 +315,8 @@ ReductionOptions ReductionsOf(const PlanOptions& options, const Plan& plan,
   reductions.reduce_findings =
       options.mesh.pp() > 1 || plan.owners() > 1 || plan.SplitsParameters();
   reductions.gather_values = plan.owners() > 1 && !plan.gathers_values();
-  reductions.sum_parameters = reductions.sum_parameters && plan.owners() > 1;
+  reductions.sum_parameters = reductions.sum_parameters &&
+                              (plan.owners() > 1 || plan.SplitsParameters());
   // If steps overlap, gathers run beside the next forward. A reduction that
   // frees the memory of gradients must not wait for an update. And only time
   // would say whether a gather or the sum of a tied bucket, which is in another

@@ -127,7 +127,7 @@ absl::Status BucketUpdates::ForEachLeft(const BucketArenas::Place& place,
 }
 
 absl::StatusOr<comm::Collective> BucketUpdates::SumParameters(
-    int bucket, const nn::Tensor& scalars) {
+    int bucket, const nn::Tensor& scalars, bool counts) {
   const BucketArenas::Place& place = arenas_.PlaceOf(bucket);
   nn::ParameterArena& arena = arenas_.ArenaOf(bucket);
   nn::Optimizer& optimizer = *parts_[place.arena].optimizer;
@@ -141,6 +141,7 @@ absl::StatusOr<comm::Collective> BucketUpdates::SumParameters(
         *options_.kernels, scalars, arena, range,
         grads.FlatView(range.begin - start, {range.size()}));
   }));
+  if (!counts) TROUPE_RETURN_IF_ERROR(options_.kernels->Fill(0, sums));
   return comm::AllReduce(comm::ReduceOp::kSum, std::move(sums));
 }
 

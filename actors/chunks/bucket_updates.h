@@ -100,12 +100,14 @@ class BucketUpdates {
   // before (Optimizer::CountsUpdates). Not to be called for a skipped step.
   void CountLeftOut();
 
-  // Computes this owner's part of the sums over the bucket's parameters that
-  // its update needs (Optimizer::SumsParameters), with the scalars of the
-  // update. Returns the collective that adds up those of all owners, in place,
-  // before Update().
+  // Computes this rank's part of the sums over the bucket's parameters that its
+  // update needs (Optimizer::SumsParameters), with the scalars of the update.
+  // Returns the collective that adds up those of all ranks, in place, before
+  // Update(). Without `counts` this rank adds zeros: another one has the same
+  // part.
   absl::StatusOr<comm::Collective> SumParameters(int bucket,
-                                                 const nn::Tensor& scalars);
+                                                 const nn::Tensor& scalars,
+                                                 bool counts);
   // Updates the bucket with these scalars, and releases its gradients. If
   // owners share the states, only the owned slice.
   absl::Status Update(int bucket, const nn::Tensor& scalars);

@@ -39,20 +39,17 @@ absl::Status CheckPieces(const pipeline::Plan& plan,
                      "device, which runs kernels in queues, cannot do yet; use "
                      "the cpu, or set it to 2")));
   }
-  if (!plan.SplitsParameters()) return absl::OkStatus();
-  const char* why = nullptr;
-  if (!optimizer.IsElementwise()) {
-    why =
-        "this optimizer (LAMB, LARS) needs the norms of whole parameters; take "
-        "another optimizer, or set it to 1";
+  if (!plan.SplitsParameters() || optimizer.IsElementwise() ||
+      optimizer.SumsParameters()) {
+    return absl::OkStatus();
   }
-  if (why == nullptr) return absl::OkStatus();
   const std::string tp = pipeline::AxisFieldName("tp");
   return base::WithFields(
-      absl::UnimplementedError(absl::StrCat(tp, " = ", plan.mesh.tp(),
-                                            " gives ranks pieces of "
-                                            "parameters, and ",
-                                            why)),
+      absl::UnimplementedError(absl::StrCat(
+          tp, " = ", plan.mesh.tp(),
+          " gives ranks pieces of parameters, and this optimizer needs whole "
+          "ones (it is not IsElementwise(), and does not say "
+          "SumsParameters()); set it to 1, or take another optimizer")),
       {tp});
 }
 

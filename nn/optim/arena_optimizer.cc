@@ -110,7 +110,7 @@ absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
   return absl::OkStatus();
 }
 
-// Sets the sums of squares over the part's parameter, or the owner's part of
+// Sets the sums of squares over the part's parameter, or this rank's part of
 // them.
 absl::Status ArenaOptimizer::SumUp(Kernels& kernels, Part& part, Pass pass) {
   if (pass == Pass::kWhole) {

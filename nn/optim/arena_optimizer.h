@@ -55,9 +55,8 @@ class ArenaOptimizer : public Optimizer {
   absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
                            ParameterArena& arena, const ArenaRange& range,
                            const Tensor& grads) override {
-    const bool sliced = per_parameter() && arena.owners() > 1;
     return RunRange(kernels, scalars, arena, range, grads,
-                    sliced ? Pass::kUpdate : Pass::kWhole);
+                    sums_.begun() ? Pass::kUpdate : Pass::kWhole);
   }
   absl::Status Inspect(Kernels& kernels, const Tensor& scalars,
                        const ParameterArena& arena) override;
@@ -117,7 +116,7 @@ class ArenaOptimizer : public Optimizer {
 
  private:
   void SetGroups(const ParameterArena& arena, absl::Span<const double> first);
-  // Computes sums alone; updates with sums of all owners; or does both.
+  // Computes sums alone; updates with sums of all ranks; or does both.
   enum class Pass { kWhole, kSum, kUpdate };
   absl::Status RunRange(Kernels& kernels, const Tensor& scalars,
                         ParameterArena& arena, const ArenaRange& range,
@@ -136,7 +135,7 @@ class ArenaOptimizer : public Optimizer {
   // Used with groups, where parts are parameters, and if parameters begin later
   // than the run.
   GroupRanges groups_;
-  ParameterSums sums_;  // empty unless owners have slices of parameters
+  ParameterSums sums_;  // empty unless ranks have parts of parameters
 };
 
 }  // namespace troupe::nn

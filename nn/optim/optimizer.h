@@ -94,12 +94,13 @@ class Optimizer {
                                    const Tensor& grads) = 0;
 
   // Whether an update needs sums over each whole parameter, such as its norm.
-  // Where owners have slices (ParameterArena::owners), each computes its part
-  // of the sums, with the scalars and gradients of the update:
+  // Where ranks have parts of parameters (slices of owners, pieces along tp),
+  // each computes its part of the sums, with the scalars and gradients of the
+  // update:
   //
   //   Tensor sums = *optimizer.BeginSums(kernels, arena, bucket);
   //   optimizer.SumRange(kernels, scalars, arena, range, grads);
-  //   // ... the owners' sums are added up, in place ...
+  //   // ... the sums of all ranks are added up, in place ...
   //   optimizer.UpdateRange(kernels, scalars, arena, range, grads);
   virtual bool SumsParameters() const { return false; }
   // Sets the sums of a bucket's parameters to 0 and returns them, f64. Each

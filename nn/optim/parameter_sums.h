@@ -1,10 +1,11 @@
-// Sums over whole parameters of which owners have slices (ZeRO): two for each
-// parameter, such as the squares of its norm and its update's. Each owner
-// computes those of its slices of a bucket, then the owners add them up.
+// Sums over whole parameters of which ranks have parts (slices of owners under
+// ZeRO, pieces along tp): two for each parameter, such as the squares of its
+// norm and its update's. Each rank computes those of its parts of a bucket;
+// then the ranks add them up.
 //
 //   TROUPE_ASSIGN_OR_RETURN(Tensor all, sums.Begin(kernels, arena, bucket));
 //   kernels.AddSquares(values, sums.At(arena, slot).squares);
-//   // ... `all` is added up over the owners, in place ...
+//   // ... `all` is added up over the ranks, in place ...
 //   Use(sums.At(arena, slot).squares);
 //
 // Errors: kResourceExhausted if no memory is left. Threads: one at a time.
@@ -26,7 +27,7 @@ class ParameterSums {
   // The sums of one parameter.
   struct Of {
     Tensor squares;  // f64[2], a part of its bucket's sums
-    // Direction of the owner's slice, from its sums to its update; undefined
+    // Direction of this rank's part, from its sums to its update; undefined
     // without one.
     Tensor direction;
   };
@@ -35,6 +36,8 @@ class ParameterSums {
   // have the same memory in each step.
   absl::StatusOr<Tensor> Begin(Kernels& kernels, const ParameterArena& arena,
                                int bucket);
+  // Whether Begin() has been called.
+  bool begun() const { return !buckets_.empty(); }
   // Returns the sums of one of the arena's slots, whose bucket has begun.
   Of& At(const ParameterArena& arena, const ArenaSlot& slot);
 

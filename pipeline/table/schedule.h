@@ -18,7 +18,7 @@
 //     ARk all-reduce of bucket k            UPk update of bucket k
 //     RUk both in one pass over memory (comm/replica_update.h)
 //     PNk all-reduce of the norms of bucket k's parameters, before UPk, where
-//         each replica has slices of them
+//         each replica has slices of them, or each rank along tp pieces
 //     AGk all-gather of the values of bucket k, where each replica has updated
 //         a slice
 //     GVk the same before uses of the bucket, where each replica keeps a slice
@@ -217,8 +217,8 @@ struct ReductionOptions {
   // brings them together. ARk then is a reduce-scatter. Not with fuse_updates.
   bool gather_values = false;
   // Whether updates need sums over whole parameters (Optimizer::SumsParameters)
-  // of which each replica has slices, so that PNk comes before UPk. Not with
-  // fuse_updates.
+  // of which each replica has slices, or each rank along tp pieces, so that PNk
+  // comes before UPk. Not with fuse_updates.
   bool sum_parameters = false;
   // Place of the AGk, and of the PNk before them. It is kAtEnd if updates need
   // all buckets.

@@ -60,8 +60,8 @@ TEST(PlanGroupsTest, AllKindsInTheirOrder) {
             "1 (layers) layers along dp at pp=0: 0 1\n"
             "1 (layers) layers along dp at pp=1: 2 3\n"
             "1 (layers) layers along dp at pp=2: 4 5\n"
-            "-3 stages that share shared: 0 4\n"
-            "-3 stages that share shared: 1 5\n");
+            "-4 stages that share shared: 0 4\n"
+            "-4 stages that share shared: 1 5\n");
 }
 
 TEST(PlanGroupsTest, EachPlaceAlongAnotherAxisHasItsOwn) {
@@ -79,10 +79,10 @@ TEST(PlanGroupsTest, EachPlaceAlongAnotherAxisHasItsOwn) {
             "0 (layers) layers along tp at dp=1 pp=0: 2 3\n"
             "0 (layers) layers along tp at dp=0 pp=1: 4 5\n"
             "0 (layers) layers along tp at dp=1 pp=1: 6 7\n"
-            "-3 stages that share shared: 0 4\n"
-            "-3 stages that share shared: 1 5\n"
-            "-3 stages that share shared: 2 6\n"
-            "-3 stages that share shared: 3 7\n");
+            "-4 stages that share shared: 0 4\n"
+            "-4 stages that share shared: 1 5\n"
+            "-4 stages that share shared: 2 6\n"
+            "-4 stages that share shared: 3 7\n");
 }
 
 TEST(PlanGroupsTest, PiecesHaveOneForNorms) {
@@ -108,6 +108,28 @@ TEST(PlanGroupsTest, PiecesHaveOneForNorms) {
             "0 (layers) layers along tp at dp=1 ep=0: 2 3\n"
             "0 (layers) layers along tp at dp=0 ep=1: 4 5\n"
             "0 (layers) layers along tp at dp=1 ep=1: 6 7\n");
+}
+
+TEST(PlanGroupsTest, PiecesHaveOneForTheNormsOfEachStage) {
+  const Mesh mesh = *Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}});
+  Plan plan = TiedPlan(mesh, {{0}, {1}});
+  const Action norms = {ActionKind::kReduceNorms, 0, {}};
+  plan.ranks.resize(2);
+  plan.ranks[1].train.actions = {norms};
+  const auto of_norms = [&] {
+    std::vector<PlanGroup> groups;
+    for (const PlanGroup& group : GroupsOf(plan)) {
+      if (group.id == GroupIn(plan, norms)) groups.push_back(group);
+    }
+    return TextOf(groups);
+  };
+  EXPECT_EQ(GroupIn(plan, norms), GroupId::kDp);
+  plan.stages[0].split_elems = {2};
+  EXPECT_EQ(of_norms(),
+            "-3 replicas and pieces of stage 0: 0 1 2 3\n"
+            "-3 replicas and pieces of stage 1: 4 5 6 7\n");
+  plan.ranks[1].train.actions.clear();
+  EXPECT_EQ(of_norms(), "");
 }
 
 TEST(PlanGroupsTest, ATieWithinARankNeedsNone) {
@@ -140,8 +162,8 @@ TEST(PlanGroupsTest, ReplicasThatShareBuffersHaveOne) {
             "1 replicas of stage 1: 2 3\n"
             "1 (layers) buffers of replicas at pp=0: 0 1\n"
             "1 (layers) buffers of replicas at pp=1: 2 3\n"
-            "-3 stages that share shared: 0 2\n"
-            "-3 stages that share shared: 1 3\n");
+            "-4 stages that share shared: 0 2\n"
+            "-4 stages that share shared: 1 3\n");
   // Layers use the same one.
   plan.stages[0].layer_axes = {"dp"};
   EXPECT_EQ(GroupsOf(plan).size(), 7u);

@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
+#include "pipeline/plan.h"
+#include "pipeline/plan_groups.h"
 #include "pipeline/table/action_rules.h"
 
 namespace troupe::actors {
@@ -39,9 +41,10 @@ absl::StatusOr<StepAction::Progress> CollectiveAction::Begin(
                           steps_.make(parts_, action, step));
   if (collective.has_value()) {
     if (parts_.overlaps_steps) collective->priority = PriorityOf(id, step);
-    const absl::StatusOr<bool> done =
-        parts_.reducer.Start(id, pipeline::GroupOf(action), *collective,
-                             steps_.ready(parts_, action, step));
+    const pipeline::GroupId group =
+        pipeline::GroupIn(*parts_.setup.plan, action);
+    const absl::StatusOr<bool> done = parts_.reducer.Start(
+        id, group, *collective, steps_.ready(parts_, action, step));
     if (!done.ok()) return CollectiveError(step, id, done.status());
     if (!*done) return Progress::kPending;
   }
@@ -196,15 +199,28 @@ absl::Status EndUpdate(const EngineParts& parts, const Action& action,
   return absl::OkStatus();
 }
 
-// --- PN: sums the norms of a bucket's parameters over the replicas, each of
-// which has slices of them. ---
+// --- PN: sums the norms of a bucket's parameters over the replicas, if each
+// has slices of them, and over the ranks along tp, if each has pieces. ---
+
+// Returns whether this rank adds its sums, which other ranks of the group have,
+// too, if replicas are equal, or if the bucket is a copy on each rank along tp.
+bool CountsNorms(const EngineParts& parts, const Action& action) {
+  const pipeline::Plan& plan = *parts.setup.plan;
+  if (!plan.SplitsParameters()) return true;
+  const int rank = parts.setup.rank;
+  const pipeline::StagePlan& stage = plan.stages[parts.ChunkOf(action).stage()];
+  const bool is_first_replica = plan.mesh.CoordOf(rank, pipeline::kDpAxis) == 0;
+  const bool is_first_piece = plan.mesh.CoordOf(rank, pipeline::kTpAxis) == 0;
+  return (plan.owners() > 1 || is_first_replica) &&
+         (stage.IsSplitBucket(action.index) || is_first_piece);
+}
 
 Made SumNorms(const EngineParts& parts, const Action& action,
               StepInFlight& step) {
   TROUPE_RETURN_IF_ERROR(PrepareUpdates(parts, step));
   parts.events.BeginUpdate(action.chunk, action.index);
   return parts.ParametersOf(action).updates().SumParameters(
-      action.index, step.loss->scalars());
+      action.index, step.loss->scalars(), CountsNorms(parts, action));
 }
 
 base::Event NormsReady(const EngineParts& parts, const Action&,

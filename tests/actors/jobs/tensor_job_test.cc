@@ -9,6 +9,7 @@
 #include "data/subset.h"
 #include "gtest/gtest.h"
 #include "nn/models/gpt2.h"
+#include "nn/optim/layerwise.h"
 #include "tests/actors/emulated_job.h"
 #include "tests/actors/sim/divided_jobs.h"
 #include "tests/actors/test_job.h"
@@ -74,6 +75,15 @@ TEST(TensorJobTest, RanksThatShareTokens) {
 
 TEST(TensorJobTest, StagesOfPieces) {
   ExpectOneRanksNumbers("cuda", {2, 1, 2}, 3);
+}
+
+// Norms of parameters are added up over pieces, and over slices of them.
+TEST(TensorJobTest, UpdatesByNorms) {
+  for (const int stage : {0, 1}) {
+    JobSpec spec = GptOnGpus("cuda", {2, 2, 1, stage});
+    spec.optimizer = nn::LambOptions();
+    ExpectTheSameBitsInEveryOrder(spec, Seeds(3));
+  }
 }
 
 TEST(TensorJobTest, OnThreadsOfItsOwn) {

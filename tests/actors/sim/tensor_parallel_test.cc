@@ -15,7 +15,6 @@
 #include "base/field_error.h"
 #include "gtest/gtest.h"
 #include "nn/ops/loss.h"
-#include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/plan.h"
 #include "pipeline/schedules/schedules.h"
@@ -310,10 +309,6 @@ void ExpectRefused(const JobSpec& spec, const std::string& why) {
 }
 
 TEST(TensorParallelTest, RefusesByNameWhatPiecesCannotDo) {
-  ExpectRefused(
-      GptJob({2, 1, 1},
-             [] { return std::make_unique<nn::Lamb>(nn::LambOptions()); }),
-      "LAMB");
   ExpectRefused(GptJob({3, 1, 1}, SgdThatClips()), "4 heads");
   ExpectRefused(TokensJob({1, 1, 1, 0, true}), "PlanOptions.mesh.tp is 1");
   ExpectRefused(LaidOut(SmallJob(SmallJobOptions()), {2, 1, 1, 0, true}),

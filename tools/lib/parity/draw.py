@@ -324,7 +324,7 @@ def draw_tp(rng, case):
     """Divides the heads of a GPT or ViT among the ranks along tp."""
     config = case["config"]
     heads = config["model"].get("heads", 1)
-    if heads == 1 or config["optimizer"]["kind"] in ("lamb", "lars"):
+    if heads == 1:
         return
     context = config["data"].get("context", 1)  # tokens of a text
     for number, phase in enumerate(case["phases"]):

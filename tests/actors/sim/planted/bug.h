@@ -42,6 +42,9 @@ enum class Bug {
   kFindingsOfOnePiece,
   kLossOfAllCopies,
   kSlicesOfCopiesCountForEachPiece,
+  kNormsOfOnePiece,
+  kNormsOfCopiesCountForEachPiece,
+  kNormsOfEachReplicaCount,
   kFirstPieceIsSavedForAll,
   // Tokens that ranks along tp share: actors/chunks/gradient_ledger.cc.
   kPartsOfGradientsStayParts,

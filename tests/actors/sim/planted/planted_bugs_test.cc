@@ -162,6 +162,18 @@ JobSpec SlicesThatClip() {
   return spec;
 }
 
+// Returns the same job, whose updates need the norms of whole parameters. A
+// factor that two of them share would change nothing without the third number.
+JobSpec PiecesWithNorms() {
+  JobSpec spec = PiecesThatClip();
+  nn::LarsOptions lars;
+  lars.lr = 0.5;
+  lars.trust_coefficient = 0.5;
+  lars.eps = 0.05;
+  spec.optimizer = lars;
+  return spec;
+}
+
 // Returns the difference of a job of slices of pieces that was stopped and
 // resumed from one that was not.
 std::string ResumedWithOtherBits(std::uint64_t seed) {
@@ -289,6 +301,10 @@ constexpr Case kCases[] = {
     TROUPE_CASE(LossOfAllCopies, PiecesThatClip, "differ after"),
     TROUPE_CASE(SlicesOfCopiesCountForEachPiece, SlicesThatClip,
                 "differ after"),
+    TROUPE_CASE(NormsOfOnePiece, PiecesWithNorms, "differ after"),
+    TROUPE_CASE(NormsOfCopiesCountForEachPiece, PiecesWithNorms,
+                "differ after"),
+    TROUPE_CASE(NormsOfEachReplicaCount, PiecesWithNorms, "differ after"),
     {Bug::kFirstPieceIsSavedForAll, "FirstPieceIsSavedForAll", nullptr,
      "the runs differ after step", ResumedWithOtherBits},
     TROUPE_CASE(PartsOfGradientsStayParts, SharedTokens,
