@@ -6,11 +6,13 @@
 #include <memory>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "base/check.h"
 #include "base/files/owned_fd.h"
 #include "comm/fabric.h"
 #include "comm/shm/lent_ranges.h"
 #include "comm/shm/sealed_file.h"
+#include "comm/shm/shared_memory.h"
 #include "comm/shm/shm_segment.h"
 
 namespace troupe::comm::usage {
@@ -30,6 +32,7 @@ void SendDescriptor(int fd);
 
 namespace shared_memory_h {
 extern FabricOptions options;
+extern const std::shared_ptr<SharedMemory> memory;
 extern const absl::Span<char> pages;
 }  // namespace shared_memory_h
 
