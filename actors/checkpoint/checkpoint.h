@@ -39,15 +39,17 @@
 #include "actors/checkpoint/trainer_state.h"
 #include "base/files/file_system.h"
 #include "nn/serialize/safetensors.h"
+#include "nn/serialize/tensor_parts.h"
 
 namespace troupe::actors {
 
-// The tensors that one stage of the model saves. The stages of a pipeline, in
-// order, are the shards of a checkpoint. Optimizer states are named after their
-// parameter: "0.weight.momentum_buffer".
+// The tensors that one stage of the model saves, or what one of several ranks
+// has of each of them. The stages of a pipeline, in order, are the shards of a
+// checkpoint. Optimizer states are named after their parameter:
+// "0.weight.momentum_buffer".
 struct CheckpointShard {
-  std::vector<nn::NamedTensor> model;
-  std::vector<nn::NamedTensor> optimizer;
+  std::vector<nn::TensorPart> model;
+  std::vector<nn::TensorPart> optimizer;
 };
 
 // Writes "<dir>/step-<state.step>", in place of an earlier checkpoint of that
@@ -109,21 +111,25 @@ class Checkpoint {
     return Find(optimizer_, name);
   }
 
-  // Fills `into` with a tensor, whichever file it is in, and compares its hash
-  // with that in the index. Errors: the same as SafetensorsFile::Read(), and
+  // Fills `into` with a tensor, whichever file it is in, and compares its
+  // checksum with that in the index. Errors: the same as
+  // SafetensorsFile::Read(), and
   //   kDataLoss: the values have changed since they were written.
   absl::Status ReadModel(absl::string_view name, const nn::Tensor& into) const {
-    return Read(model_, model_hashes_, name, into);
+    return Read(model_, model_checks_, name, into);
   }
   absl::Status ReadOptimizer(absl::string_view name,
                              const nn::Tensor& into) const {
-    return Read(optimizer_, optimizer_hashes_, name, into);
+    return Read(optimizer_, optimizer_checks_, name, into);
   }
 
  private:
   using Files = std::vector<nn::SafetensorsFile>;
-  // Texts of hashes by name. Earlier versions wrote none.
-  using Hashes = std::map<std::string, std::string>;
+  // Texts by the tensor's name: checksums (tensor_hash.h), or the hashes of an
+  // earlier version; none of either in files of other programs.
+  struct Checks {
+    std::map<std::string, std::string> sums, hashes;
+  };
 
   Checkpoint() = default;
   absl::Status OpenShards(base::FileSystem& files);
@@ -134,14 +140,14 @@ class Checkpoint {
   static std::vector<std::string> Names(const Files& from);
   static const nn::SafetensorsEntry* Find(const Files& from,
                                           absl::string_view name);
-  absl::Status Read(const Files& from, const Hashes& hashes,
+  absl::Status Read(const Files& from, const Checks& checks,
                     absl::string_view name, const nn::Tensor& into) const;
 
   std::string path_;
   TrainerState state_;
   Files model_;
   Files optimizer_;
-  Hashes model_hashes_, optimizer_hashes_;
+  Checks model_checks_, optimizer_checks_;
 };
 
 }  // namespace troupe::actors

@@ -41,6 +41,16 @@ absl::StatusOr<nn::ShardIndex> ParseIndex(absl::string_view text) {
   return index;
 }
 
+// Returns whether a tensor has the number that `texts` has for its name, or
+// `texts` has none.
+bool IsAsWritten(const std::map<std::string, std::string>& texts,
+                 absl::string_view name, const nn::Tensor& tensor,
+                 std::uint64_t (*number_of)(const nn::Tensor& tensor)) {
+  const auto written = texts.find(std::string(name));
+  return written == texts.end() ||
+         written->second == HashText(number_of(tensor));
+}
+
 // Returns the file names of all shards of the "model" or the "optimizer".
 std::vector<std::string> ShardNames(absl::string_view what,
                                     std::int64_t shards) {
@@ -154,8 +164,10 @@ absl::Status Checkpoint::OpenShards(base::FileSystem& files) {
       base::ReadWholeFile(files, index_path, nn::kShardIndexBytesMax));
   absl::StatusOr<nn::ShardIndex> index = ParseIndex(text);
   if (!index.ok()) return Damaged(index_path, index.status().message());
-  model_hashes_ = std::move(index->model_hashes);
-  optimizer_hashes_ = std::move(index->optimizer_hashes);
+  model_checks_ = {std::move(index->model_sums),
+                   std::move(index->model_hashes)};
+  optimizer_checks_ = {std::move(index->optimizer_sums),
+                       std::move(index->optimizer_hashes)};
   std::vector<std::string> model = ShardNames("model", index->shards);
   std::vector<std::string> optimizer = ShardNames("optimizer", index->shards);
   if (index->shards == 0) {
@@ -201,14 +213,14 @@ const nn::SafetensorsEntry* Checkpoint::Find(const Files& from,
   return nullptr;
 }
 
-absl::Status Checkpoint::Read(const Files& from, const Hashes& hashes,
+absl::Status Checkpoint::Read(const Files& from, const Checks& checks,
                               absl::string_view name,
                               const nn::Tensor& into) const {
   for (const nn::SafetensorsFile& file : from) {
     if (file.Find(name) == nullptr) continue;
     TROUPE_RETURN_IF_ERROR(file.Read(name, into));
-    const auto written = hashes.find(std::string(name));
-    if (written == hashes.end() || written->second == HashText(HashOf(into))) {
+    if (IsAsWritten(checks.sums, name, into, SumOf) &&
+        IsAsWritten(checks.hashes, name, into, HashOf)) {
       return absl::OkStatus();
     }
     return Damaged(file.path(),

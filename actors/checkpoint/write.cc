@@ -9,6 +9,7 @@
 #include "actors/checkpoint/tensor_hash.h"
 #include "actors/checkpoint/writer.h"
 #include "base/check.h"
+#include "base/fnv_hash.h"
 #include "nlohmann/json.hpp"
 #include "nn/serialize/shard_index.h"
 
@@ -31,21 +32,21 @@ std::string IndexJson(absl::Span<const ShardSummary> shards) {
   nlohmann::ordered_json model = map, optimizer = map;
   std::uint64_t bytes = 0;
   for (const ShardSummary& shard : shards) {
-    auto hash = shard.hashes.begin();
+    auto sum = shard.sums.begin();
     for (const std::string& name : shard.tensors) {
       map[name] = shard.files[0];
-      if (hash != shard.hashes.end()) model[name] = HashText(*hash++);
+      if (sum != shard.sums.end()) model[name] = HashText(*sum++);
     }
     for (const std::string& name : shard.states) {
-      if (hash != shard.hashes.end()) optimizer[name] = HashText(*hash++);
+      if (sum != shard.sums.end()) optimizer[name] = HashText(*sum++);
     }
     bytes += shard.bytes;
   }
   const nlohmann::ordered_json json = {{"metadata",
                                         {{"total_size", bytes},
                                          {"shards", shards.size()},
-                                         {nn::kModelHashes, model},
-                                         {nn::kOptimizerHashes, optimizer}}},
+                                         {nn::kModelSums, model},
+                                         {nn::kOptimizerSums, optimizer}}},
                                        {"weight_map", map}};
   return json.dump(/*indent=*/2) + "\n";
 }
@@ -66,14 +67,84 @@ class TensorNames {
   std::map<std::string, std::size_t> shard_of_;
 };
 
-// Sorts the shards, and checks that each of them, and each of their files,
+// Writes the parts of one file. A single writer has whole tensors.
+absl::StatusOr<nn::PartsWritten> WriteParts(
+    base::FileSystem& files, const std::string& path,
+    const std::vector<nn::TensorPart>& parts, const ShardWriter& writer) {
+  if (writer.writers > 1) {
+    return nn::WriteTensorParts(files, path, parts, Metadata(),
+                                /*is_first=*/writer.number == 0);
+  }
+  nn::PartsWritten written;
+  std::vector<nn::NamedTensor> tensors;
+  for (const nn::TensorPart& part : parts) {
+    tensors.push_back({part.name, part.elements});
+    written.data_bytes += static_cast<std::int64_t>(part.elements.bytes());
+  }
+  TROUPE_RETURN_IF_ERROR(
+      nn::WriteSafetensors(files, path, tensors, Metadata()));
+  written.bytes = written.data_bytes;
+  return written;
+}
+
+// Returns the summary of a shard from those of its writers, sorted by number.
+absl::StatusOr<ShardSummary> SumUp(const std::string& folder,
+                                   absl::Span<const ShardSummary> parts) {
+  ShardSummary whole = parts[0];
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool is_next = parts[i].writer == static_cast<int>(i);
+    if (!is_next || static_cast<int>(parts.size()) != whole.writers) {
+      return absl::NotFoundError(absl::StrCat(
+          "shard ", whole.shard + 1, " of ", folder, " has been written by ",
+          parts.size(), " of its ", whole.writers,
+          " writers; put the folder where all processes share it"));
+    }
+    if (i == 0) continue;
+    if (parts[i].layout != whole.layout ||
+        parts[i].sums.size() != whole.sums.size()) {
+      return absl::DataLossError(absl::StrCat(
+          "writer ", i, " of shard ", whole.shard + 1, " of ", folder,
+          " had other tensors than writer 0; start all processes with one "
+          "program and one configuration"));
+    }
+    whole.written_bytes += parts[i].written_bytes;
+    for (std::size_t k = 0; k < whole.sums.size(); ++k) {
+      whole.sums[k] += parts[i].sums[k];
+    }
+  }
+  if (whole.written_bytes == whole.data_bytes) return whole;
+  return absl::DataLossError(
+      absl::StrCat("the writers of shard ", whole.shard + 1, " of ", folder,
+                   " had ", whole.written_bytes, " of its ", whole.data_bytes,
+                   " bytes; use an earlier checkpoint, and report this error"));
+}
+
+// Sums up the summaries of each shard's writers, in the order of the shards.
+absl::Status SumUpWriters(const std::string& folder,
+                          std::vector<ShardSummary>& shards) {
+  std::sort(shards.begin(), shards.end(),
+            [](const ShardSummary& a, const ShardSummary& b) {
+              return std::pair(a.shard, a.writer) <
+                     std::pair(b.shard, b.writer);
+            });
+  std::vector<ShardSummary> wholes;
+  for (std::size_t begin = 0, end = 0; begin < shards.size(); begin = end) {
+    while (end < shards.size() && shards[end].shard == shards[begin].shard) {
+      ++end;
+    }
+    TROUPE_ASSIGN_OR_RETURN(
+        wholes.emplace_back(),
+        SumUp(folder, absl::MakeConstSpan(shards).subspan(begin, end - begin)));
+  }
+  shards = std::move(wholes);
+  return absl::OkStatus();
+}
+
+// Sums up each shard, and checks that each of them, and each of their files,
 // exists.
 absl::Status CheckShards(base::FileSystem& files, const std::string& folder,
                          std::vector<ShardSummary>& shards) {
-  std::sort(shards.begin(), shards.end(),
-            [](const ShardSummary& a, const ShardSummary& b) {
-              return a.shard < b.shard;
-            });
+  TROUPE_RETURN_IF_ERROR(SumUpWriters(folder, shards));
   TensorNames names;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (shards[i].shard != static_cast<int>(i) || shards[i].files.empty()) {
@@ -197,26 +268,34 @@ absl::StatusOr<std::string> CreateCheckpointFolder(base::FileSystem& files,
 absl::StatusOr<ShardSummary> WriteCheckpointShard(base::FileSystem& files,
                                                   const std::string& folder,
                                                   int shard, int shards,
-                                                  const CheckpointShard& what) {
+                                                  const CheckpointShard& what,
+                                                  const ShardWriter& writer) {
+  const bool is_first = writer.number == 0;
   ShardSummary summary;
   summary.shard = shard;
-  const std::pair<const char*, const std::vector<nn::NamedTensor>*> parts[] = {
-      {"model", &what.model}, {"optimizer", &what.optimizer}};
-  for (const auto& [part, tensors] : parts) {
-    summary.files.push_back(ShardName(part, shard, shards));
-    TROUPE_RETURN_IF_ERROR(nn::WriteSafetensors(
-        files, absl::StrCat(folder, "/", summary.files.back()), *tensors,
-        Metadata()));
+  summary.writer = writer.number;
+  summary.writers = writer.writers;
+  base::FnvHash layout;
+  const std::pair<const char*, const std::vector<nn::TensorPart>*> files_of[] =
+      {{"model", &what.model}, {"optimizer", &what.optimizer}};
+  for (const auto& [name, parts] : files_of) {
+    summary.files.push_back(ShardName(name, shard, shards));
+    TROUPE_ASSIGN_OR_RETURN(
+        const nn::PartsWritten written,
+        WriteParts(files, absl::StrCat(folder, "/", summary.files.back()),
+                   *parts, writer));
+    layout.Add(written.layout);
+    summary.data_bytes += written.data_bytes;
+    summary.written_bytes += written.bytes;
+    if (parts == &what.model) summary.bytes = written.data_bytes;
+    for (const nn::TensorPart& part : *parts) {
+      summary.sums.push_back(SumOf(part));
+      if (!is_first) continue;
+      (parts == &what.model ? summary.tensors : summary.states)
+          .push_back(part.name);
+    }
   }
-  for (const nn::NamedTensor& named : what.model) {
-    summary.tensors.push_back(named.name);
-    summary.bytes += named.tensor.bytes();
-    summary.hashes.push_back(HashOf(named.tensor));
-  }
-  for (const nn::NamedTensor& named : what.optimizer) {
-    summary.states.push_back(named.name);
-    summary.hashes.push_back(HashOf(named.tensor));
-  }
+  summary.layout = layout.value();
   return summary;
 }
 
@@ -252,7 +331,7 @@ absl::StatusOr<std::string> WriteCheckpoint(
     absl::Span<const CheckpointShard> shards, int keep) {
   TensorNames names;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    for (const nn::NamedTensor& named : shards[i].model) {
+    for (const nn::TensorPart& named : shards[i].model) {
       TROUPE_RETURN_IF_ERROR(names.Add(named.name, i));
     }
   }

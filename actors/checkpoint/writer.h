@@ -10,6 +10,14 @@
 //       std::string path,
 //       PublishCheckpoint(files, dir, folder, state, summaries, /*keep=*/3));
 //
+// Several ranks that have parts of a shard's tensors write its files together,
+// in place, each what it has (nn/serialize/tensor_parts.h):
+//
+//   WriteCheckpointShard(files, folder, /*shard=*/0, /*shards=*/1, shard,
+//                        {/*writer=*/1, /*writers=*/2});
+//
+// The files do not depend on who wrote what.
+//
 // Between the first and the last call the folder has a temporary name, and no
 // reader takes it for a checkpoint. Holders in other processes need to see the
 // same folder. WriteCheckpoint() (checkpoint.h) does it all in one call.
@@ -19,7 +27,8 @@
 // removed by the next PublishCheckpoint() of this or a later step, or by the
 // next run that claims `dir` (claim.h).
 //
-// Threads: different shards from different threads. Calls block.
+// Threads: different shards, and parts of one, from different threads. Calls
+// block.
 
 #ifndef ACTORS_CHECKPOINT_WRITER_H_
 #define ACTORS_CHECKPOINT_WRITER_H_
@@ -36,15 +45,30 @@
 
 namespace troupe::actors {
 
-// Entry of the index for a shard that is on the disk.
+// One of the ranks that write a shard together.
+struct ShardWriter {
+  int number = 0;  // number among the writers, of which the first is 0
+  int writers = 1;
+};
+
+// Entry of the index for a shard that is on the disk, or for the part that one
+// of its writers has written.
 struct ShardSummary {
-  std::int32_t shard = 0;            // number of the shard, from 0
-  std::uint64_t bytes = 0;           // size of the model's tensors
-  std::vector<std::string> files;    // names in the folder, the model's first
-  std::vector<std::string> tensors;  // names of the model's tensors, in order
-  std::vector<std::string> states;   // names of the optimizer's tensors
-  // Hashes (tensor_hash.h) of the model's tensors, then of the optimizer's.
-  std::vector<std::uint64_t> hashes;
+  std::int32_t shard = 0;   // number of the shard, from 0
+  std::int32_t writer = 0;  // ShardWriter::number
+  std::int32_t writers = 1;
+  std::uint64_t bytes = 0;          // size of the model's tensors
+  std::uint64_t data_bytes = 0;     // size of all its tensors
+  std::uint64_t written_bytes = 0;  // size of what this writer had of them
+  std::uint64_t layout = 0;         // hash of the headers of the files
+  std::vector<std::string> files;   // names in the folder, the model's first
+  // Names of the model's tensors, in order, and of the optimizer's; empty but
+  // for the first writer.
+  std::vector<std::string> tensors;
+  std::vector<std::string> states;
+  // Checksums (tensor_hash.h) of the model's tensors, then of the optimizer's,
+  // or of this writer's parts of them.
+  std::vector<std::uint64_t> sums;
 };
 
 // Makes an empty folder for the checkpoint of `step` in `dir`, and `dir` if it
@@ -53,20 +77,22 @@ absl::StatusOr<std::string> CreateCheckpointFolder(base::FileSystem& files,
                                                    const std::string& dir,
                                                    std::int64_t step);
 
-// Writes the files of shard `shard` (from 0) of `shards`, and syncs them to the
-// disk.
-absl::StatusOr<ShardSummary> WriteCheckpointShard(base::FileSystem& files,
-                                                  const std::string& folder,
-                                                  int shard, int shards,
-                                                  const CheckpointShard& what);
+// Writes the files of shard `shard` (from 0) of `shards`, or the parts of one
+// of its writers, and syncs them to the disk.
+absl::StatusOr<ShardSummary> WriteCheckpointShard(
+    base::FileSystem& files, const std::string& folder, int shard, int shards,
+    const CheckpointShard& what, const ShardWriter& writer = {});
 
 // Adds index and trainer state, and renames the folder to its name in `dir`;
 // then removes old checkpoints as WriteCheckpoint() does. After an error up to
-// the renaming the folder is removed. `shards` may have any order. `mark_best`:
-// points the link kBestName to the checkpoint of state.evaluations->best_step,
-// if it exists, which is then kept whatever `keep` is.
+// the renaming the folder is removed. `shards` has the summary of each writer
+// of each shard, in any order. `mark_best`: points the link kBestName to the
+// checkpoint of state.evaluations->best_step, if it exists, which is then kept
+// whatever `keep` is.
 //   kInvalidArgument: two shards have a tensor of one name.
-//   kNotFound: a shard, or a file of one, is missing; names it.
+//   kNotFound: a shard, a writer of one, or a file is missing; names it.
+//   kDataLoss: the writers of a shard had other tensors, or elements that none
+//     of them had.
 absl::StatusOr<std::string> PublishCheckpoint(base::FileSystem& files,
                                               const std::string& dir,
                                               const std::string& folder,

@@ -199,9 +199,14 @@ SavedTensors ChunkParameters::Saved() {
   return SavedTensors(std::move(parts), buffers_, copies_, *setup_.kernels);
 }
 
-absl::Status ChunkParameters::CopyInto(const nn::Tensor& scalars,
+absl::Status ChunkParameters::CopyInto(const nn::Tensor& scalars, bool in_place,
                                        CheckpointShard& shard) {
-  const absl::Status status = Saved().CopyInto(scalars, shard);
+  const pipeline::Mesh& mesh = setup_.plan->mesh;
+  SavedTensors::Share share;
+  share.in_place = in_place;
+  share.first_replica = mesh.CoordOf(setup_.rank, pipeline::kDpAxis) == 0;
+  share.first_piece = mesh.CoordOf(setup_.rank, pipeline::kTpAxis) == 0;
+  const absl::Status status = Saved().CopyInto(scalars, share, shard);
   wholes_.clear();
   return status;
 }

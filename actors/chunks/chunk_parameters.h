@@ -196,8 +196,12 @@ class ChunkParameters {
   // memory; the device's queue kReadBack makes them. A parameter that an
   // earlier stage has too is saved there. `scalars` holds StepScalars on the
   // device whose step is the number of the run's updates (UpdateCounts).
+  // `in_place`: the copies are this rank's parts of all tensors, disjoint from
+  // those of other replicas and ranks along tp; false: whole tensors, of which
+  // KeepWholes() has got those that no rank has all of.
   //   kResourceExhausted: there is no memory for them; names the tensor.
-  absl::Status CopyInto(const nn::Tensor& scalars, CheckpointShard& shard);
+  absl::Status CopyInto(const nn::Tensor& scalars, bool in_place,
+                        CheckpointShard& shard);
   // Reads all of these from `checkpoint`. `updates`: number of the run's
   // updates so far. Errors: those of Checkpoint::ReadModel(), which name the
   // tensor that is missing or of another shape.

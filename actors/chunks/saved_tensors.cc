@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/state_dict.h"
 #include "base/check.h"
+#include "nn/autograd/sharding.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/optim/arena_optimizer.h"
 
@@ -146,21 +147,100 @@ absl::Status SavedTensors::ForEachSaved(const Checkpoint* saved,
   return absl::OkStatus();
 }
 
-absl::StatusOr<nn::NamedTensor> SavedTensors::CopyOf(
+absl::StatusOr<nn::TensorPart> SavedTensors::CopyOf(
     const std::string& name, const nn::Tensor& tensor) const {
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor copy, HostCopy(tensor, name, kernels_));
-  return nn::NamedTensor{name, std::move(copy)};
+  return nn::TensorPart(name, std::move(copy));
 }
 
 absl::Status SavedTensors::CopyInto(const nn::Tensor& scalars,
+                                    const Share& share,
                                     CheckpointShard& shard) const {
+  const std::size_t first = shard.optimizer.size();
   for (const Part& part : parts_) {
     if (part.optimizer == nullptr || !part.optimizer->CountsUpdates()) continue;
     TROUPE_RETURN_IF_ERROR(
         part.counts->CopyInto(*part.arena, scalars, copies_, kernels_, shard));
   }
+  if (!share.in_place) return CopyWholes(shard);
+  for (std::size_t i = first; i < shard.optimizer.size(); ++i) {
+    if (!share.is_first()) shard.optimizer[i].Drop();
+  }
+  return CopyParts(share, shard);
+}
+
+absl::StatusOr<nn::TensorPart> SavedTensors::PartOf(
+    const std::string& name, const nn::ParameterArena& arena,
+    const nn::ArenaSlot& slot, std::size_t number, const Share& share) const {
+  const nn::Parameter& parameter = *slot.parameter;
+  const nn::Tensor& all =
+      number == 0 ? arena.values() : arena.states()[number - 1].second;
+  nn::TensorPart part;
+  part.name = name;
+  part.dtype = all.dtype();
+  part.shape = nn::WholeShape(parameter);
+  const bool is_sliced = arena.owners() > 1 && slot.bucket != nn::kNoBucket;
+  if ((!is_sliced && !share.first_replica) ||
+      (!parameter.sharding.is_split() && !share.first_piece)) {
+    return part;
+  }
+  nn::ArenaRange own = {slot.begin, slot.begin + parameter.shape.numel()};
+  if (is_sliced) {
+    const nn::ArenaRange owned = arena.Owned(slot.bucket);
+    own = {std::max(own.begin, owned.begin), std::min(own.end, owned.end)};
+  }
+  if (own.begin >= own.end) return part;
+  TROUPE_ASSIGN_OR_RETURN(
+      part.elements,
+      HostCopy(number == 0 ? arena.View(all, own) : arena.ViewState(all, own),
+               name, kernels_));
+  const std::int64_t begin = own.begin - slot.begin;
+  const std::int64_t end = own.end - slot.begin;
+  for (const nn::ShardRange& range : nn::RangesOf(parameter)) {
+    const std::int64_t from = std::max(range.local, begin);
+    const std::int64_t to = std::min(range.local + range.count, end);
+    if (from >= to) continue;
+    part.ranges.push_back(
+        {range.global + (from - range.local), from - begin, to - from});
+  }
+  return part;
+}
+
+absl::Status SavedTensors::CopyParts(const Share& share,
+                                     CheckpointShard& shard) const {
+  const auto add = [&](const std::string& name, const Part& part,
+                       const nn::ArenaSlot& slot, std::size_t number,
+                       std::vector<nn::TensorPart>& to) -> absl::Status {
+    TROUPE_ASSIGN_OR_RETURN(to.emplace_back(),
+                            PartOf(name, *part.arena, slot, number, share));
+    return absl::OkStatus();
+  };
+  return ForEachSaved(
+      nullptr,
+      [&](const std::string& name, const Part& part,
+          const nn::ArenaSlot& slot) {
+        return add(name, part, slot, /*number=*/0, shard.model);
+      },
+      [&](const std::string& name, const Part& part, const nn::ArenaSlot& slot,
+          std::size_t i) {
+        return add(name, part, slot, 1 + i, shard.optimizer);
+      },
+      [&](const std::string& name, const nn::Tensor& tensor) -> absl::Status {
+        if (share.is_first()) {
+          TROUPE_ASSIGN_OR_RETURN(shard.model.emplace_back(),
+                                  CopyOf(name, tensor));
+          return absl::OkStatus();
+        }
+        nn::TensorPart& part = shard.model.emplace_back();
+        part.name = name, part.dtype = tensor.dtype();
+        part.shape = tensor.shape();
+        return absl::OkStatus();
+      });
+}
+
+absl::Status SavedTensors::CopyWholes(CheckpointShard& shard) const {
   const auto copy = [&](const std::string& name, const nn::Tensor& tensor,
-                        std::vector<nn::NamedTensor>& to) -> absl::Status {
+                        std::vector<nn::TensorPart>& to) -> absl::Status {
     TROUPE_ASSIGN_OR_RETURN(to.emplace_back(), CopyOf(name, tensor));
     return absl::OkStatus();
   };

@@ -5,13 +5,15 @@
 //   SavedTensors saved({{arena, optimizer, &counts}}, buffers, copies,
 //                      kernels);
 //   TROUPE_RETURN_IF_ERROR(saved.ReadWeights(weights));
-//   TROUPE_RETURN_IF_ERROR(saved.CopyInto(scalars, shard));
+//   TROUPE_RETURN_IF_ERROR(saved.CopyInto(scalars, /*share=*/{}, shard));
 //   TROUPE_RETURN_IF_ERROR(saved.Restore(checkpoint, /*updates=*/100,
 //                                        /*allow_missing=*/false));
 //
 // A checkpoint has whole parameters and states. Ranks along tp that have pieces
 // (pieces.h), and replicas that have slices of states, read them whole and keep
-// their own part; to copy them, the first rank is given the whole ones.
+// their own part. To save them, either each rank copies its own parts, which
+// all write into one file (nn/serialize/tensor_parts.h), or the first rank is
+// given whole ones.
 //
 // It owns nothing: all that it is given outlives it. Tensors of a device pass
 // through host memory.
@@ -51,6 +53,19 @@ class SavedTensors {
     WholeSlots wholes = {};
   };
 
+  // Choice of the elements that a rank copies.
+  struct Share {
+    // Whether it copies its own parts of tensors; false: whole ones.
+    bool in_place = false;
+    // Whether it is the first of the replicas, and of the ranks along tp. With
+    // `in_place`, the first of both copies what belongs to no other: buffers,
+    // numbers, and the parameters of which each rank has all.
+    bool first_replica = true;
+    bool first_piece = true;
+
+    bool is_first() const { return first_replica && first_piece; }
+  };
+
   // `copies`: names of the parameters that an earlier stage saves.
   SavedTensors(std::vector<Part> parts, absl::Span<nn::Buffer* const> buffers,
                const std::set<std::string>& copies, nn::Kernels& kernels)
@@ -68,7 +83,7 @@ class SavedTensors {
                               const nn::ParameterArena& arena);
 
   // Does the same as ChunkParameters::CopyInto().
-  absl::Status CopyInto(const nn::Tensor& scalars,
+  absl::Status CopyInto(const nn::Tensor& scalars, const Share& share,
                         CheckpointShard& shard) const;
   // Does the same as ChunkParameters::Restore(). `allow_missing`: whether a
   // tensor that the checkpoint lacks keeps its value.
@@ -99,8 +114,19 @@ class SavedTensors {
   static nn::Tensor OwnState(const Part& part, const nn::ArenaSlot& slot,
                              std::size_t i);
   // Copies a tensor for a checkpoint, in host memory.
-  absl::StatusOr<nn::NamedTensor> CopyOf(const std::string& name,
-                                         const nn::Tensor& tensor) const;
+  absl::StatusOr<nn::TensorPart> CopyOf(const std::string& name,
+                                        const nn::Tensor& tensor) const;
+  // Copies what the rank writes of the value of a slot, for number 0, or of its
+  // state number - 1.
+  absl::StatusOr<nn::TensorPart> PartOf(const std::string& name,
+                                        const nn::ParameterArena& arena,
+                                        const nn::ArenaSlot& slot,
+                                        std::size_t number,
+                                        const Share& share) const;
+  // Adds copies of the rank's parts of all tensors.
+  absl::Status CopyParts(const Share& share, CheckpointShard& shard) const;
+  // Adds copies of whole tensors.
+  absl::Status CopyWholes(CheckpointShard& shard) const;
   // Calls of_value(name, part, slot) for the value of each parameter,
   // of_state(name, part, slot, i) for its state i, and of_buffer(name, tensor)
   // for each buffer, until a call fails. Names are those of `saved`, unless it

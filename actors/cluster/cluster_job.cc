@@ -214,6 +214,7 @@ class ClusterJob : public RunningJob {
       CrewReady ready;
       ready.generation = welcome_.generation;
       ready.process = cluster().process;
+      ready.has_folder = process_->has_folder;
       for (const RankActor& rank : crew.ranks) {
         ready.ranks.push_back(caf::actor_cast<caf::strong_actor_ptr>(rank));
       }

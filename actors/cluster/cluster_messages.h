@@ -96,8 +96,11 @@ struct CrewReady {
   std::int32_t process = 0;
   std::vector<caf::strong_actor_ptr> ranks;  // sorted by rank
   caf::strong_actor_ptr checkpointer;
+  bool has_folder = true;  // ProcessContext::has_folder
   static constexpr char kName[] = "troupe.crew_ready";
-  auto fields() { return std::tie(generation, process, ranks, checkpointer); }
+  auto fields() {
+    return std::tie(generation, process, ranks, checkpointer, has_folder);
+  }
 };
 
 // A sign of life, sent in both directions several times in a liveness time-out.

@@ -157,6 +157,7 @@ void CoordinatorState::OnCrewReady(const CrewReady& crew) {
   }
   muster_->crew->checkpointers[process] =
       caf::actor_cast<CheckpointerActor>(crew.checkpointer);
+  muster_->crew->share_folder = muster_->crew->share_folder && crew.has_folder;
   members_->SetCrew(process);
   BeginIfComplete();
 }

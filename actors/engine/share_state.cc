@@ -279,9 +279,9 @@ absl::Status ShareState(const EngineParts& parts, StepKind kind,
   return absl::OkStatus();
 }
 
-std::optional<StepKind> SharedForSnapshot(const pipeline::Plan& plan,
-                                          int rank) {
-  if (plan.owners() > 1 || plan.GathersPieces(rank)) {
+std::optional<StepKind> SharedForSnapshot(const pipeline::Plan& plan, int rank,
+                                          bool in_place) {
+  if (!in_place && (plan.owners() > 1 || plan.GathersPieces(rank))) {
     return StepKind::kGatherStates;
   }
   if (plan.SharesBuffers(rank)) return StepKind::kShareBuffers;

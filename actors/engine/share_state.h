@@ -15,8 +15,12 @@
 //                     those, whose next snapshot has them (snapshot.h). It does
 //                     no more than the other if each rank has all.
 //
-//   const StepKind kind = SharedForSnapshot(plan, rank).value();
+//   const StepKind kind =
+//       SharedForSnapshot(plan, rank, /*in_place=*/false).value();
 //   TROUPE_RETURN_IF_ERROR(ShareState(parts, kind, step));
+//
+// A checkpoint that all owners write in place (SavePolicy::in_place) has the
+// slices and pieces as they are, and gathers none.
 //
 // All ranks call it after step `step`: before an evaluation with kShareBuffers,
 // and before a snapshot with SharedForSnapshot(). Replicas then evaluate with
@@ -51,7 +55,9 @@ absl::Status ShareState(const EngineParts& parts, StepKind kind,
 
 // Returns what a rank's stages share before a snapshot, if anything: the ranks
 // along tp of the first replica may do more than those of the others.
-std::optional<StepKind> SharedForSnapshot(const pipeline::Plan& plan, int rank);
+// `in_place`: whether each rank copies its own parts of tensors.
+std::optional<StepKind> SharedForSnapshot(const pipeline::Plan& plan, int rank,
+                                          bool in_place);
 
 }  // namespace troupe::actors
 

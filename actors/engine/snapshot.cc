@@ -33,16 +33,22 @@ absl::StatusOr<nn::Tensor> UpdatesAfter(std::int64_t step,
 }
 
 absl::Status CopyAll(const EngineParts& parts, const LossScaler* scaler,
-                     Snapshot& snapshot) {
+                     bool in_place, Snapshot& snapshot) {
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor updates,
                           UpdatesAfter(snapshot.step, scaler, parts.kernels()));
   for (const auto& chunk : parts.chunks) {
     TROUPE_RETURN_IF_ERROR(
-        chunk->parameters().CopyInto(updates, snapshot.tensors));
+        chunk->parameters().CopyInto(updates, in_place, snapshot.tensors));
   }
   const EngineSetup& setup = parts.setup;
   if (scaler != nullptr && setup.plan->StagesOf(setup.rank)[0] == 0) {
     TROUPE_RETURN_IF_ERROR(scaler->CopyInto(snapshot.tensors));
+    // The first of the ranks that write together saves it.
+    const pipeline::Mesh& mesh = setup.plan->mesh;
+    if (in_place && (mesh.CoordOf(setup.rank, pipeline::kDpAxis) > 0 ||
+                     mesh.CoordOf(setup.rank, pipeline::kTpAxis) > 0)) {
+      snapshot.tensors.optimizer.back().Drop();
+    }
   }
   return absl::OkStatus();
 }
@@ -71,7 +77,7 @@ absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
   nn::Wait(kernels, nn::Queue::kReadBack,
            nn::Record(kernels, nn::Queue::kCompute));
   if (made.copies) {
-    TROUPE_RETURN_IF_ERROR(CopyAll(parts, scaler, *snapshot));
+    TROUPE_RETURN_IF_ERROR(CopyAll(parts, scaler, made.in_place, *snapshot));
   }
   base::Event ready = nn::Record(kernels, nn::Queue::kReadBack);
   // The next step writes to the tensors that are copied. Its updates, in

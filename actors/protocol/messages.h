@@ -83,18 +83,23 @@ struct Evaluated {
   auto fields() { return std::tie(generation, rank, step, loss, targets); }
 };
 
-// Asks the holder of a shard to copy it in its state after `step` steps, and to
-// keep the copy until SaveShard. If replicas share buffers or are compared, all
-// ranks are asked, and if parameters are split, those of the first replica:
-// they share the buffers and gather the pieces first; those with `copies` false
-// copy nothing, and those with `compares` true hash their state. Each answers.
+// Asks a writer of a shard to copy what it writes, in its state after `step`
+// steps, and to keep the copy until SaveShard: its own parts of tensors with
+// `in_place`, otherwise whole tensors. If replicas share buffers or are
+// compared, all ranks are asked, and so are those that have slices or pieces
+// to gather for whole tensors: they share and gather first; those with `copies`
+// false copy nothing, and those with `compares` true hash their state. Each
+// answers.
 struct TakeSnapshot {
   std::int32_t generation = 0;
   std::int64_t step = 0;
   bool copies = true;
   bool compares = false;
+  bool in_place = false;
   static constexpr char kName[] = "troupe.take_snapshot";
-  auto fields() { return std::tie(generation, step, copies, compares); }
+  auto fields() {
+    return std::tie(generation, step, copies, compares, in_place);
+  }
 };
 struct SnapshotTaken {
   std::int32_t generation = 0;
@@ -105,14 +110,19 @@ struct SnapshotTaken {
   auto fields() { return std::tie(generation, rank, step, hashes); }
 };
 
-// Asks the holder of a shard to write its copy to `folder`, as one of `shards`.
+// Asks a writer of a shard to write its copy to `folder`, as one of `shards`,
+// and as number `writer` of its `writers`.
 struct SaveShard {
   std::int32_t generation = 0;
   std::int64_t step = 0;
   std::int32_t shards = 0;
+  std::int32_t writer = 0;
+  std::int32_t writers = 1;
   std::string folder;
   static constexpr char kName[] = "troupe.save_shard";
-  auto fields() { return std::tie(generation, step, shards, folder); }
+  auto fields() {
+    return std::tie(generation, step, shards, writer, writers, folder);
+  }
 };
 struct ShardSaved {
   std::int32_t generation = 0;
@@ -268,8 +278,9 @@ typename Inspector::result_type inspect(Inspector& f, LossBits& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardSummary& x) {
-  return f(caf::meta::type_name("troupe.shard_summary"), x.shard, x.bytes,
-           x.files, x.tensors, x.states, x.hashes);
+  return f(caf::meta::type_name("troupe.shard_summary"), x.shard, x.writer,
+           x.writers, x.bytes, x.data_bytes, x.written_bytes, x.layout, x.files,
+           x.tensors, x.states, x.sums);
 }
 
 }  // namespace troupe::actors

@@ -357,16 +357,16 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   return JobSetup{std::move(process), std::move(checkpoint)};
 }
 
-absl::Status CheckFolder(const ProcessContext& process, const std::string& mark,
+absl::Status CheckFolder(ProcessContext& process, const std::string& mark,
                          const std::function<void(const std::string&)>& warn) {
   const absl::Status status = process.folder.Check(mark);
   if (status.ok()) return status;
   const ProcessLinks& links = process.links;
   for (int rank = links.first_rank(); rank < links.end_rank(); ++rank) {
     const pipeline::Mesh& mesh = process.plan->mesh;
-    const int pp = mesh.CoordsOf(rank).pp;
-    if (rank == mesh.RankOf({/*dp=*/0, pp})) return status;
+    if (mesh.RankWith(rank, pipeline::kPpAxis, 0) == 0) return status;
   }
+  process.has_folder = false;
   if (warn) {
     warn(absl::StrCat(status.message(),
                       "; this process writes no checkpoint, but cannot resume "

@@ -46,9 +46,11 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
 
 // Checks in a process other than 0 that its folder of checkpoints has the
 // `mark` that process 0 has put into its own. Needs the roster. If no rank of
-// this process writes checkpoints, it calls `warn` instead, which may be null.
+// this process is the first of its stage, it sets `has_folder` to false and
+// calls `warn`, which may be null, instead: others can write what these ranks
+// send them.
 //   kFailedPrecondition: it is another folder, and a rank here has to write.
-absl::Status CheckFolder(const ProcessContext& process, const std::string& mark,
+absl::Status CheckFolder(ProcessContext& process, const std::string& mark,
                          const std::function<void(const std::string&)>& warn);
 
 // Makes all for a job whose ranks are all in this process. `observer` and

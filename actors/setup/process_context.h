@@ -46,6 +46,7 @@ struct ProcessContext {
   ProcessLinks links;       // this process among those of the job
   int cores = 1;            // number of cores that this process may run on
   CheckpointFolder folder;  // folder of the job's checkpoints
+  bool has_folder = true;   // whether it is that of process 0
 
   JobObserver* observer = nullptr;   // may be null
   const TestHooks* hooks = nullptr;  // null in production

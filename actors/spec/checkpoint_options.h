@@ -44,6 +44,11 @@ struct SavePolicy {
   // and optimizer states: replicas that differ end the job. False: the
   // checkpoint has what the first replica has.
   bool compare_replicas = true;
+  // Whether all ranks that have slices or pieces of tensors (ZeRO, tp) write
+  // them into the files in place. False, or if a process does not have `dir`:
+  // they send them to one rank of each stage, which writes whole tensors. The
+  // same files, byte for byte.
+  bool in_place = true;
 };
 
 // The checkpoint that a job is resumed from, and how it may differ from it.

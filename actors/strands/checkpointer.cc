@@ -66,7 +66,8 @@ absl::StatusOr<ShardSaved> Write(const CheckpointerState& state,
   TROUPE_ASSIGN_OR_RETURN(
       ShardSummary summary,
       WriteCheckpointShard(state.process->folder.files(), order.folder,
-                           shard.shard, order.shards, shard.snapshot->tensors));
+                           shard.shard, order.shards, shard.snapshot->tensors,
+                           {order.writer, order.writers}));
   return ShardSaved{order.generation, order.step, std::move(summary)};
 }
 

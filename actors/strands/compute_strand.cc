@@ -233,7 +233,8 @@ absl::StatusOr<PendingSnapshot> ComputeState::MakeSnapshot(
     const TakeSnapshot& take) {
   TROUPE_ASSIGN_OR_RETURN(
       PendingSnapshot pending,
-      runner_->MakeSnapshot(take.step, {take.copies, take.compares}));
+      runner_->MakeSnapshot(take.step,
+                            {take.copies, take.compares, take.in_place}));
   if (queues_ == nullptr) TROUPE_RETURN_IF_ERROR(AdvanceHash(pending));
   return pending;
 }

@@ -169,7 +169,8 @@ void RankState::Share(StepKind kind, std::int64_t step) {
 
 void RankState::OnShared(StepKind kind) {
   // Buffers that an evaluation needs may come before all that a copy needs.
-  if (taking_ && kind == SharedForSnapshot(*context_->plan, context_->rank)) {
+  if (taking_ && kind == SharedForSnapshot(*context_->plan, context_->rank,
+                                           taking_->in_place)) {
     CopyShard(*std::exchange(taking_, std::nullopt));
   }
   Dispatch();
@@ -195,7 +196,7 @@ void RankState::EndEvaluationIfDone() {
 void RankState::OnTakeSnapshot(const TakeSnapshot& take) {
   if (!IsCurrent(take.generation)) return;
   if (const std::optional<StepKind> before =
-          SharedForSnapshot(*context_->plan, context_->rank)) {
+          SharedForSnapshot(*context_->plan, context_->rank, take.in_place)) {
     Share(*before, take.step);
     taking_ = take;
   } else {

@@ -54,6 +54,8 @@ struct Crew {
   // One for each process; the first makes folders and gives them their names.
   std::vector<CheckpointerActor> checkpointers;
   ReporterActor reporter;
+  // Whether all processes have the job's folder of checkpoints.
+  bool share_folder = true;
 };
 using CrewPtr = std::shared_ptr<Crew>;
 

@@ -10,6 +10,9 @@
 //   round.CanCommit();                        // true: every shard is written
 //   round.End();
 //
+// Several ranks may write each shard together (`writers`): it is written when
+// all of them have reported.
+//
 // `ranks`: number of ranks that report SnapshotTaken(), which has the number of
 // the rank among them. Some may only take part in what comes before the copies,
 // and have no shard.
@@ -34,20 +37,23 @@ namespace troupe::actors {
 
 class SaveRound {
  public:
-  void Begin(std::int64_t step, int shards, int ranks) {
+  void Begin(std::int64_t step, int shards, int ranks, int writers = 1) {
     *this = SaveRound();
     active_ = true;
     step_ = step;
+    shards_ = shards;
+    writers_ = writers;
     taken_.assign(ranks, false);
-    saved_.assign(shards, false);
+    saved_.assign(shards * writers, false);
     snapshots_left_ = ranks;
-    shards_left_ = shards;
+    saves_left_ = shards * writers;
   }
   void End() { active_ = false; }
 
   bool active() const { return active_; }
   std::int64_t step() const { return step_; }
-  int shards() const { return static_cast<int>(saved_.size()); }
+  int shards() const { return shards_; }
+  int writers() const { return writers_; }
   const std::string& folder() const { return folder_; }
   const std::vector<ShardSummary>& summaries() const { return summaries_; }
 
@@ -63,30 +69,47 @@ class SaveRound {
     return true;
   }
   bool ShardSaved(std::int64_t step, const ShardSummary& summary) {
-    if (!IsNews(step, summary.shard, saved_)) return false;
-    saved_[summary.shard] = true;
+    if (summary.writer < 0 || summary.writer >= writers_) return false;
+    const int save = summary.shard * writers_ + summary.writer;
+    if (!IsNews(step, save, saved_)) return false;
+    saved_[save] = true;
     summaries_.push_back(summary);
-    --shards_left_;
+    --saves_left_;
     return true;
   }
 
   // Whether every rank has reported, so that the ranks may go on.
   bool HasSnapshots() const { return active_ && snapshots_left_ == 0; }
   bool CanWrite() const { return HasSnapshots() && !folder_.empty(); }
-  bool CanCommit() const { return CanWrite() && shards_left_ == 0; }
+  bool CanCommit() const { return CanWrite() && saves_left_ == 0; }
 
-  bool ShardIsSaved(int shard) const { return saved_[shard]; }
+  // Whether a writer of a shard has written what it has of it.
+  bool IsSaved(int shard, int writer) const {
+    return saved_[shard * writers_ + writer];
+  }
 
   // Returns "2 of 3 shards of step 100 are written, not 1", for the error
-  // message of a checkpoint that makes no progress.
+  // message of a checkpoint that makes no progress; "not 1 by writers 0, 2" if
+  // several write each.
   std::string ToString() const {
     std::string missing;
-    for (int i = 0; i < shards(); ++i) {
-      if (!saved_[i]) absl::StrAppend(&missing, missing.empty() ? "" : ", ", i);
+    int written = 0;
+    for (int shard = 0; shard < shards_; ++shard) {
+      std::string writers;
+      for (int i = 0; i < writers_; ++i) {
+        if (IsSaved(shard, i)) continue;
+        absl::StrAppend(&writers, writers.empty() ? "" : ", ", i);
+      }
+      if (writers.empty()) {
+        ++written;
+        continue;
+      }
+      absl::StrAppend(&missing, missing.empty() ? "" : "; ", shard);
+      if (writers_ > 1) absl::StrAppend(&missing, " by writers ", writers);
     }
-    return absl::StrCat(shards() - shards_left_, " of ", shards(),
-                        " shards of step ", step_, " are written",
-                        missing.empty() ? "" : ", not ", missing);
+    return absl::StrCat(written, " of ", shards_, " shards of step ", step_,
+                        " are written", missing.empty() ? "" : ", not ",
+                        missing);
   }
 
  private:
@@ -100,8 +123,9 @@ class SaveRound {
   std::int64_t step_ = 0;
   std::string folder_;
   std::vector<bool> taken_;  // one for each rank that reports
-  std::vector<bool> saved_;  // one for each shard
-  int snapshots_left_ = 0, shards_left_ = 0;
+  int shards_ = 0, writers_ = 1;
+  std::vector<bool> saved_;  // one for each writer of each shard
+  int snapshots_left_ = 0, saves_left_ = 0;
   std::vector<ShardSummary> summaries_;  // sorted by arrival
 };
 

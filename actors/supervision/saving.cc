@@ -32,17 +32,19 @@ void Saving::Begin(std::int64_t step) {
   asked_.clear();
   hashes_.assign(mesh.size(), {});
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (Compares() || IsHolder(rank) || TakesPart(rank)) {
+    if (Compares() || IsWriter(rank) || TakesPart(rank)) {
       asked_.push_back(rank);
     }
   }
-  round_.Begin(step, mesh.pp(), static_cast<int>(asked_.size()));
+  round_.Begin(step, mesh.pp(), static_cast<int>(asked_.size()),
+               static_cast<int>(WritersOf(0).size()));
   watchdog_.Kick(Now());
   self_->send(crew_->checkpointers.front(),
               BeginCheckpoint{process_->generation, step});
   for (const int rank : asked_) {
-    self_->send(crew_->ranks[rank], TakeSnapshot{process_->generation, step,
-                                                 IsHolder(rank), Compares()});
+    self_->send(crew_->ranks[rank],
+                TakeSnapshot{process_->generation, step, IsWriter(rank),
+                             Compares(), WritesInPlace()});
   }
 }
 
@@ -53,16 +55,37 @@ bool Saving::Compares() const {
 
 bool Saving::TakesPart(int rank) const {
   const pipeline::Plan& plan = *process_->plan;
-  return plan.SharesBuffers(rank) || plan.owners() > 1 ||
-         plan.GathersPieces(rank);
+  return plan.SharesBuffers(rank) ||
+         (!WritesInPlace() && (plan.owners() > 1 || plan.GathersPieces(rank)));
 }
 
-bool Saving::IsHolder(int rank) const {
-  return rank == HolderOf(process_->plan->mesh.CoordsOf(rank).pp);
+bool Saving::WritesInPlace() const {
+  const pipeline::Plan& plan = *process_->plan;
+  return process_->spec->checkpoint.in_place && crew_->share_folder &&
+         (plan.owners() > 1 || plan.SplitsParameters());
 }
 
-int Saving::HolderOf(int stage) const {
-  return process_->plan->mesh.RankOf({/*dp=*/0, stage});
+bool Saving::IsWriter(int rank) const {
+  const pipeline::Plan& plan = *process_->plan;
+  int first = plan.mesh.RankWith(rank, pipeline::kPpAxis, 0);
+  if (WritesInPlace() && plan.owners() > 1) {
+    first = plan.mesh.RankWith(first, pipeline::kDpAxis, 0);
+  }
+  if (WritesInPlace() && plan.SplitsParameters()) {
+    first = plan.mesh.RankWith(first, pipeline::kTpAxis, 0);
+  }
+  return first == 0;
+}
+
+std::vector<int> Saving::WritersOf(int stage) const {
+  const pipeline::Mesh& mesh = process_->plan->mesh;
+  std::vector<int> writers;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    if (mesh.CoordsOf(rank).pp == stage && IsWriter(rank)) {
+      writers.push_back(rank);
+    }
+  }
+  return writers;
 }
 
 bool Saving::OnSnapshotTaken(const SnapshotTaken& taken) {
@@ -99,8 +122,12 @@ void Saving::WriteShardsIfReady() {
     save.generation = process_->generation;
     save.step = round_.step();
     save.shards = round_.shards();
+    save.writers = round_.writers();
     save.folder = round_.folder();
-    self_->send(crew_->ranks[HolderOf(stage)], std::move(save));
+    for (const int rank : WritersOf(stage)) {
+      self_->send(crew_->ranks[rank], save);
+      ++save.writer;
+    }
   }
 }
 
@@ -144,9 +171,12 @@ void Saving::OnFailure(const Failure& failure) {
 void Saving::OnLost(int begin, int end) {
   if (!active()) return;
   for (int stage = 0; stage < round_.shards(); ++stage) {
-    const int holder = HolderOf(stage);
-    given_up_ = given_up_ || (holder >= begin && holder < end &&
-                              !round_.ShardIsSaved(stage));
+    int writer = 0;
+    for (const int rank : WritersOf(stage)) {
+      const bool is_lost = rank >= begin && rank < end;
+      if (is_lost && !round_.IsSaved(stage, writer)) given_up_ = true;
+      ++writer;
+    }
   }
 }
 

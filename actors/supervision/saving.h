@@ -95,9 +95,13 @@ class Saving {
   // Notes that the ranks [begin, end) have ended, whose copies are lost unless
   // they are written.
   void OnLost(int begin, int end);
-  // Returns the rank that saves a stage.
-  int HolderOf(int stage) const;
-  bool IsHolder(int rank) const;
+  // Returns whether all ranks that have parts of tensors write them into one
+  // file: the ranks of all processes have the folder. False: whole tensors are
+  // gathered on one rank of each stage.
+  bool WritesInPlace() const;
+  // Returns the ranks that write a stage, in the order of their numbers.
+  std::vector<int> WritersOf(int stage) const;
+  bool IsWriter(int rank) const;
   // Returns whether a rank gives others what they copy, or takes it.
   bool TakesPart(int rank) const;
   // Whether replicas are compared.

@@ -81,6 +81,44 @@ class PosixWritableFile : public WritableFile {
   OpenFile file_;
 };
 
+class PosixSharedFile : public SharedFile {
+ public:
+  PosixSharedFile(int fd, std::string path) : file_(fd, std::move(path)) {}
+
+  absl::Status Resize(std::int64_t bytes) {
+    int done;
+    do {
+      done = ftruncate(file_.fd(), bytes);
+    } while (done != 0 && errno == EINTR);
+    return done == 0 ? absl::OkStatus()
+                     : FileError(errno, "write", file_.path());
+  }
+
+  absl::Status WriteAt(std::int64_t offset, absl::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = pwrite(file_.fd(), bytes.data(), bytes.size(), offset);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileError(errno, "write", file_.path());
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+      offset += n;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Sync() override {
+    if (fsync(file_.fd()) != 0) return FileError(errno, "write", file_.path());
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() override {
+    if (file_.Close() != 0) return FileError(errno, "write", file_.path());
+    return absl::OkStatus();
+  }
+
+ private:
+  OpenFile file_;
+};
+
 class PosixReadableFile : public ReadableFile {
  public:
   PosixReadableFile(int fd, std::string path, std::int64_t size)
@@ -208,23 +246,6 @@ absl::Status NotAFile(const std::string& path) {
       absl::StrCat("cannot read ", path, ": it is not a file; check the path"));
 }
 
-// `Contents` is a container of bytes.
-template <typename Contents>
-absl::StatusOr<Contents> ReadAll(FileSystem& files, const std::string& path,
-                                 std::int64_t bytes_max) {
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.Open(path));
-  if (file->size() > bytes_max) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "cannot read ", path, ": it has ", file->size(), " bytes, at most ",
-        bytes_max, " are expected; check the path"));
-  }
-  Contents contents(static_cast<std::size_t>(file->size()), 0);
-  TROUPE_RETURN_IF_ERROR(
-      file->ReadAt(0, absl::MakeSpan(reinterpret_cast<char*>(contents.data()),
-                                     contents.size())));
-  return contents;
-}
-
 }  // namespace
 
 absl::Status FileError(int error, absl::string_view verb,
@@ -249,6 +270,16 @@ absl::StatusOr<std::unique_ptr<WritableFile>> PosixFileSystem::OpenToAppend(
   const int fd = OpenRetrying(path, O_WRONLY | O_CREAT | O_APPEND);
   if (fd < 0) return FileError(errno, "write", path);
   return std::make_unique<PosixWritableFile>(fd, path);
+}
+
+absl::StatusOr<std::unique_ptr<SharedFile>> PosixFileSystem::OpenToShare(
+    const std::string& path, std::int64_t bytes) {
+  const int fd = OpenRetrying(path, O_WRONLY | O_CREAT);
+  if (fd < 0) return FileError(errno, "create", path);
+  auto file = std::make_unique<PosixSharedFile>(fd, path);
+  // Every writer sets the same size, so that none waits for another.
+  TROUPE_RETURN_IF_ERROR(file->Resize(bytes));
+  return file;
 }
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> PosixFileSystem::Open(
@@ -399,32 +430,6 @@ absl::Status CreateFolderOnDisk(FileSystem& files, const std::string& path) {
   const bool is_new = !files.Exists(path);
   TROUPE_RETURN_IF_ERROR(files.CreateFolder(path));
   return is_new ? files.SyncFolder(ParentOf(path)) : absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ReadWholeFile(FileSystem& files,
-                                          const std::string& path,
-                                          std::int64_t bytes_max) {
-  return ReadAll<std::string>(files, path, bytes_max);
-}
-
-absl::StatusOr<std::vector<std::uint8_t>> ReadBytes(FileSystem& files,
-                                                    const std::string& path,
-                                                    std::int64_t bytes_max) {
-  return ReadAll<std::vector<std::uint8_t>>(files, path, bytes_max);
-}
-
-absl::Status WriteWholeFile(FileSystem& files, const std::string& path,
-                            absl::string_view contents) {
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
-                          files.Create(path));
-  TROUPE_RETURN_IF_ERROR(file->Append(contents));
-  TROUPE_RETURN_IF_ERROR(file->Sync());
-  return file->Close();
-}
-
-std::string JoinPath(absl::string_view folder, absl::string_view name) {
-  const bool needs_slash = !folder.empty() && folder.back() != '/';
-  return absl::StrCat(folder, needs_slash ? "/" : "", name);
 }
 
 }  // namespace troupe::base

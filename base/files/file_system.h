@@ -12,8 +12,17 @@
 // reason and a remedy, such as "cannot write out/a.safetensors: No space left
 // on device; free space there or write to another disk".
 //
+// Several writers, also in different processes, fill a file of a known size
+// together:
+//
+//   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<SharedFile> mine,
+//                           files.OpenToShare("out/b", /*bytes=*/2000));
+//   TROUPE_RETURN_IF_ERROR(mine->WriteAt(1000, bytes));
+//   TROUPE_RETURN_IF_ERROR(mine->Sync());
+//   TROUPE_RETURN_IF_ERROR(mine->Close());
+//
 // Threads: a FileSystem and a ReadableFile may be used by any number of threads
-// at once, a WritableFile by one at a time. Calls block.
+// at once, a WritableFile or a SharedFile by one at a time. Calls block.
 
 #ifndef BASE_FILES_FILE_SYSTEM_H_
 #define BASE_FILES_FILE_SYSTEM_H_
@@ -38,6 +47,19 @@ class WritableFile {
   virtual absl::Status Sync() = 0;
   // Closes the file; the last call. Without it the destructor closes the file,
   // and errors are lost.
+  virtual absl::Status Close() = 0;
+};
+
+// One writer's handle of a file that several writers fill, each its own ranges.
+class SharedFile {
+ public:
+  virtual ~SharedFile() = default;
+  // Writes `bytes` from byte `offset` of the file on.
+  virtual absl::Status WriteAt(std::int64_t offset,
+                               absl::string_view bytes) = 0;
+  // Returns when the disk holds everything that this handle has written.
+  virtual absl::Status Sync() = 0;
+  // Does the same as WritableFile::Close().
   virtual absl::Status Close() = 0;
 };
 
@@ -68,6 +90,10 @@ class FileSystem {
   // Opens a new file, or an existing one at its end.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> OpenToAppend(
       const std::string& path) = 0;
+  // Opens a new file of `bytes` zeros, or the file that another writer has made
+  // by the same call, with what it has written.
+  virtual absl::StatusOr<std::unique_ptr<SharedFile>> OpenToShare(
+      const std::string& path, std::int64_t bytes) = 0;
   // Opens a regular file for reading.
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) = 0;
@@ -120,6 +146,8 @@ class PosixFileSystem : public FileSystem {
       const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> OpenToAppend(
       const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<SharedFile>> OpenToShare(
+      const std::string& path, std::int64_t bytes) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) override;
   absl::StatusOr<std::string> ReadToEnd(const std::string& path,

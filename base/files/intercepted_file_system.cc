@@ -33,6 +33,33 @@ class InterceptedFileSystem::Written : public WritableFile {
   const std::unique_ptr<WritableFile> file_;
 };
 
+class InterceptedFileSystem::Shared : public SharedFile {
+ public:
+  Shared(InterceptedFileSystem& owner, std::string path,
+         std::unique_ptr<SharedFile> file)
+      : owner_(owner), path_(std::move(path)), file_(std::move(file)) {}
+
+  absl::Status WriteAt(std::int64_t offset, absl::string_view bytes) override {
+    const absl::Status status = owner_.BeforeChange("write", path_);
+    if (status.ok()) return file_->WriteAt(offset, bytes);
+    file_->WriteAt(offset, bytes.substr(0, bytes.size() / 2)).IgnoreError();
+    return status;
+  }
+  absl::Status Sync() override {
+    TROUPE_RETURN_IF_ERROR(owner_.BeforeChange("sync", path_));
+    return owner_.syncs_ ? file_->Sync() : absl::OkStatus();
+  }
+  absl::Status Close() override {
+    TROUPE_RETURN_IF_ERROR(owner_.BeforeChange("close", path_));
+    return file_->Close();
+  }
+
+ private:
+  InterceptedFileSystem& owner_;
+  const std::string path_;
+  const std::unique_ptr<SharedFile> file_;
+};
+
 class InterceptedFileSystem::Read : public ReadableFile {
  public:
   Read(InterceptedFileSystem& owner, std::string path,
@@ -66,6 +93,14 @@ InterceptedFileSystem::OpenToAppend(const std::string& path) {
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
                           inner_.OpenToAppend(path));
   return std::make_unique<Written>(*this, path, std::move(file));
+}
+
+absl::StatusOr<std::unique_ptr<SharedFile>> InterceptedFileSystem::OpenToShare(
+    const std::string& path, std::int64_t bytes) {
+  TROUPE_RETURN_IF_ERROR(BeforeChange("create", path));
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<SharedFile> file,
+                          inner_.OpenToShare(path, bytes));
+  return std::make_unique<Shared>(*this, path, std::move(file));
 }
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> InterceptedFileSystem::Open(

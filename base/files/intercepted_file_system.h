@@ -14,7 +14,7 @@
 //   Counting files(disk);
 //
 // If a hook returns an error, the operation returns it instead of running; an
-// Append first writes the first half, as on a full disk.
+// Append or WriteAt first writes the first half, as on a full disk.
 //
 // Threads: the same as for the other file system, if the hooks permit it.
 
@@ -40,6 +40,8 @@ class InterceptedFileSystem : public FileSystem {
       const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> OpenToAppend(
       const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<SharedFile>> OpenToShare(
+      const std::string& path, std::int64_t bytes) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) override;
   absl::StatusOr<std::string> ReadToEnd(const std::string& path,
@@ -59,9 +61,9 @@ class InterceptedFileSystem : public FileSystem {
       const std::string& path, absl::string_view holder) override;
 
  protected:
-  // Hook before Create, Append, Sync, Close, CreateFolder, SyncFolder, Rename,
-  // Exchange, MakeLink, RemoveAll and Lock; `verb` as in "cannot <verb>
-  // <path>".
+  // Hook before Create, OpenToShare, Append, WriteAt, Sync, Close,
+  // CreateFolder, SyncFolder, Rename, Exchange, MakeLink, RemoveAll and Lock;
+  // `verb` as in "cannot <verb> <path>".
   virtual absl::Status BeforeChange(const char* verb,
                                     const std::string& path) = 0;
   // Hook before Open, ReadAt, ReadToEnd, List and ReadLink.
@@ -71,6 +73,7 @@ class InterceptedFileSystem : public FileSystem {
 
  private:
   class Written;
+  class Shared;
   class Read;
 
   FileSystem& inner_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -14,93 +13,9 @@ namespace troupe::nn {
 namespace {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-              "tensors are written as they lie in memory");
+              "tensors are read as they lie in memory");
 
 constexpr std::int64_t kLengthBytes = sizeof(std::uint64_t);
-constexpr std::size_t kAlignment = 8;
-
-absl::Status CheckTensors(absl::Span<const NamedTensor> tensors) {
-  std::set<absl::string_view> names;
-  for (const NamedTensor& t : tensors) {
-    if (t.name.empty() || t.name == "__metadata__") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a tensor may not be called \"", t.name,
-                       "\" in a safetensors file; rename it"));
-    }
-    if (!names.insert(t.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two tensors are called \"", t.name, "\"; rename one"));
-    }
-    if (!t.tensor.defined() || t.tensor.is_meta()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "tensor \"", t.name, "\" has no memory; save one with values"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Returns the rank of a dtype in a file. Large elements come first, so that
-// each tensor is aligned; within a size, the order is that of Python's writer.
-int Place(DType dtype) {
-  switch (dtype) {
-    case DType::kI64:
-      return 0;
-    case DType::kF64:
-      return 1;
-    case DType::kF32:
-      return 2;
-    case DType::kI32:
-      return 3;
-    case DType::kBF16:
-      return 4;
-    case DType::kF16:
-      return 5;
-    case DType::kU8:
-      return 6;
-  }
-  return 7;
-}
-
-std::vector<const NamedTensor*> FileOrder(
-    absl::Span<const NamedTensor> tensors) {
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& t : tensors) order.push_back(&t);
-  std::sort(order.begin(), order.end(),
-            [](const NamedTensor* a, const NamedTensor* b) {
-              const int a_place = Place(a->tensor.dtype());
-              const int b_place = Place(b->tensor.dtype());
-              return a_place != b_place ? a_place < b_place : a->name < b->name;
-            });
-  return order;
-}
-
-// Returns the length and the padded header.
-absl::StatusOr<std::string> Preamble(
-    const std::vector<const NamedTensor*>& order,
-    const SafetensorsMetadata& metadata) {
-  SafetensorsHeader header;
-  header.metadata = metadata;
-  std::int64_t offset = 0;
-  for (const NamedTensor* t : order) {
-    const std::int64_t end =
-        offset + static_cast<std::int64_t>(t->tensor.bytes());
-    header.entries.push_back(
-        {t->name, t->tensor.dtype(), t->tensor.shape(), offset, end});
-    offset = end;
-  }
-  TROUPE_ASSIGN_OR_RETURN(std::string json, FormatSafetensorsHeader(header));
-  json.append((kAlignment - json.size() % kAlignment) % kAlignment, ' ');
-  if (static_cast<std::int64_t>(json.size()) > kSafetensorsHeaderBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a safetensors header may have ", kSafetensorsHeaderBytesMax,
-        " bytes, these tensors need ", json.size(), "; write several files"));
-  }
-  const std::uint64_t length = json.size();
-  std::string preamble(sizeof(length), '\0');
-  std::memcpy(&preamble[0], &length, sizeof(length));
-  return preamble + json;
-}
-
 // Returns the error for any damaged file, or for one of another format.
 absl::Status Damaged(const std::string& path, const base::ReadableFile& file,
                      absl::string_view what) {
@@ -136,23 +51,6 @@ absl::string_view SafetensorsDTypeName(DType dtype) {
       return "U8";
   }
   return "?";
-}
-
-absl::Status WriteSafetensors(base::FileSystem& files, const std::string& path,
-                              absl::Span<const NamedTensor> tensors,
-                              const SafetensorsMetadata& metadata) {
-  TROUPE_RETURN_IF_ERROR(CheckTensors(tensors));
-  const std::vector<const NamedTensor*> order = FileOrder(tensors);
-  TROUPE_ASSIGN_OR_RETURN(std::string preamble, Preamble(order, metadata));
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<base::WritableFile> file,
-                          files.Create(path));
-  TROUPE_RETURN_IF_ERROR(file->Append(preamble));
-  for (const NamedTensor* t : order) {
-    TROUPE_RETURN_IF_ERROR(file->Append(
-        {static_cast<const char*>(t->tensor.raw()), t->tensor.bytes()}));
-  }
-  TROUPE_RETURN_IF_ERROR(file->Sync());
-  return file->Close();
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(base::FileSystem& files,

@@ -40,11 +40,14 @@ absl::Status ReadMetadata(const nlohmann::json& json, ShardIndex& index) {
   const auto metadata = json.find("metadata");
   if (metadata == json.end()) return absl::OkStatus();
   if (!metadata->is_object()) return WrongField("metadata", "an object");
-  for (const auto& [field, hashes] :
-       {std::pair(kModelHashes, &index.model_hashes),
-        std::pair(kOptimizerHashes, &index.optimizer_hashes)}) {
+  const std::pair<const char*, std::map<std::string, std::string>*> fields[] = {
+      {kModelSums, &index.model_sums},
+      {kOptimizerSums, &index.optimizer_sums},
+      {kModelHashes, &index.model_hashes},
+      {kOptimizerHashes, &index.optimizer_hashes}};
+  for (const auto& [field, texts] : fields) {
     if (!metadata->contains(field)) continue;
-    TROUPE_RETURN_IF_ERROR(ReadTexts(*metadata, field, *hashes));
+    TROUPE_RETURN_IF_ERROR(ReadTexts(*metadata, field, *texts));
   }
   const auto shards = metadata->find("shards");
   if (shards == metadata->end()) return absl::OkStatus();

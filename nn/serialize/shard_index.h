@@ -25,7 +25,10 @@ namespace troupe::nn {
 // Limit on the size of an index. One of a million tensors takes 100 MB.
 inline constexpr std::int64_t kShardIndexBytesMax = std::int64_t{1} << 28;
 
-// Fields of "metadata": the hash of each tensor, by name.
+// Fields of "metadata": the checksum of each tensor, by name; in checkpoints of
+// earlier versions a hash of another kind.
+inline constexpr char kModelSums[] = "model_sums";
+inline constexpr char kOptimizerSums[] = "optimizer_sums";
 inline constexpr char kModelHashes[] = "model_hashes";
 inline constexpr char kOptimizerHashes[] = "optimizer_hashes";
 
@@ -35,7 +38,9 @@ struct ShardIndex {
   // Fields of "metadata" that Troupe's checkpoints add. Number of shards; 0:
   // the text has none.
   std::int64_t shards = 0;
-  // Hashes of tensors as texts, by the tensor's name. Empty: the text has none.
+  // Checksums, and hashes, of tensors as texts, by the tensor's name. Empty:
+  // the text has none.
+  std::map<std::string, std::string> model_sums, optimizer_sums;
   std::map<std::string, std::string> model_hashes, optimizer_hashes;
 };
 

@@ -7,10 +7,10 @@
 //   ... use it ...
 //   EXPECT_TRUE(files.failed());      // the plan was reached
 //
-// Changes are counted from 0: Create, Append, Sync, Close, CreateFolder,
-// SyncFolder, Rename, Exchange, MakeLink, RemoveAll, Lock. A failing Append
-// writes the first half, as a full disk does. Syncs are counted but do not wait
-// for the disk.
+// Changes are counted from 0: Create, OpenToShare, Append, WriteAt, Sync,
+// Close, CreateFolder, SyncFolder, Rename, Exchange, MakeLink, RemoveAll, Lock.
+// A failing Append or WriteAt writes the first half, as a full disk does. Syncs
+// are counted but do not wait for the disk.
 // Reads are counted separately: Open, ReadAt, ReadToEnd, List, ReadLink.
 
 #ifndef TESTS_BASE_FAULTY_FILE_SYSTEM_H_

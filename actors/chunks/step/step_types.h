@@ -98,7 +98,7 @@ struct Transfer {
 struct Snapshot {
   std::int64_t step = 0;
   std::int32_t rank = 0;
-  CheckpointShard tensors;  // empty unless the rank holds a shard
+  CheckpointShard tensors;  // empty unless the rank writes (a part of) a shard
   // Hashes of the rank's buckets (actors/engine/replica_hash.h); empty:
   // replicas are not compared.
   std::vector<std::uint64_t> hashes;
@@ -109,6 +109,8 @@ using SnapshotPtr = std::shared_ptr<const Snapshot>;
 struct SnapshotParts {
   bool copies = true;
   bool hashes = false;
+  // Whether the copies are the rank's own parts of tensors, not whole ones.
+  bool in_place = false;
 };
 
 class ReplicaHash;  // actors/engine/replica_hash.h

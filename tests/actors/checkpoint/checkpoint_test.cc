@@ -40,13 +40,13 @@ TEST_F(CheckpointFilesTest, OneStage) {
   "metadata": {
     "total_size": 32,
     "shards": 1,
-    "model_hashes": {
-      "0.weight": "83e363fe6917c18d",
-      "0.bias": "880db85fa4428935"
+    "model_sums": {
+      "0.weight": "8540e9df30800000",
+      "0.bias": "5685278e93000000"
     },
-    "optimizer_hashes": {
-      "0.weight.momentum_buffer": "0170d563e917c18d",
-      "0.bias.momentum_buffer": "080db78624428935"
+    "optimizer_sums": {
+      "0.weight.momentum_buffer": "104dca7e30800000",
+      "0.bias.momentum_buffer": "b9f2e46893000000"
     }
   },
   "weight_map": {
@@ -365,6 +365,21 @@ TEST_F(CheckpointFilesTest, AFlippedBitIsFound) {
     }
     Replace(file, good);
     EXPECT_TRUE(read(optimizer, weight, {2, 3}).ok());
+  }
+}
+
+// An earlier version wrote hashes in place of checksums.
+TEST_F(CheckpointFilesTest, HashesOfAnEarlierVersionAreCompared) {
+  const std::string path = Write(100, 1.5f, /*keep=*/3);
+  for (const bool is_right : {true, false}) {
+    Replace(path + "/model.safetensors.index.json",
+            absl::StrCat(R"({"metadata": {"total_size": 32, "shards": 1,
+                "model_hashes": {"0.weight": "83e363fe6917c18)",
+                         is_right ? "d" : "c", R"("},
+                "optimizer_hashes": {}},
+              "weight_map": {"0.weight": "model.safetensors",
+                             "0.bias": "model.safetensors"}})"));
+    EXPECT_EQ(FillOf(path), is_right ? 1.5f : -1);
   }
 }
 

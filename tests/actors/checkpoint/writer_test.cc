@@ -102,6 +102,77 @@ TEST_F(WriterTest, TwoShardsWithATensorOfOneName) {
           "give modules and buffers names of their own"));
 }
 
+class SeveralWritersTest : public WriterTest {
+ protected:
+  // Returns the part of one of two writers: the second one has all but the
+  // first element of each weight, the first one the rest.
+  CheckpointShard PartOf(int writer) {
+    CheckpointShard shard = Shard("0", /*fill=*/3);
+    for (auto* tensors : {&shard.model, &shard.optimizer}) {
+      nn::TensorPart& weight = (*tensors)[0];
+      weight.ranges = {{writer, writer, writer == 0 ? 1 : 5}};
+      if (writer == 1) (*tensors)[1].Drop();
+    }
+    return shard;
+  }
+  ShardSummary WritePart(const std::string& folder, int writer) {
+    const auto summary =
+        WriteCheckpointShard(files_, folder, 0, 1, PartOf(writer), {writer, 2});
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    return summary.value_or(ShardSummary());
+  }
+  absl::Status Publish(const std::string& folder,
+                       const std::vector<ShardSummary>& parts) {
+    return PublishCheckpoint(files_, dir_, folder, StateAt(5), parts, 3)
+        .status();
+  }
+};
+
+TEST_F(SeveralWritersTest, MakeTheFilesOfOne) {
+  ASSERT_TRUE(WriteCheckpoint(files_, dir_, StateAt(4), Shards(3), 3).ok());
+  const std::string folder = Create(5);
+  const ShardSummary b = WritePart(folder, 1), a = WritePart(folder, 0);
+  ASSERT_EQ(Publish(folder, {b, a}), absl::OkStatus());
+  EXPECT_EQ(FillOf(dir_ + "/step-00000005"), 3.0f);
+  const Names names = files_.List(dir_ + "/step-00000005").value();
+  EXPECT_EQ(names.size(), 4u);
+  for (const std::string& name : names) {
+    if (name == "trainer_state.json") continue;  // it has the step
+    EXPECT_EQ(
+        base::ReadWholeFile(files_, dir_ + "/step-00000005/" + name, 1 << 16),
+        base::ReadWholeFile(files_, dir_ + "/step-00000004/" + name, 1 << 16))
+        << name;
+  }
+}
+
+TEST_F(SeveralWritersTest, OneThatIsMissingIsNamed) {
+  const std::string folder = Create(5);
+  const ShardSummary a = WritePart(folder, 0), b = WritePart(folder, 1);
+  for (const ShardSummary& alone : {a, b}) {
+    EXPECT_EQ(Publish(folder, {alone}),
+              absl::NotFoundError(
+                  "shard 1 of " + folder +
+                  " has been written by 1 of its 2 writers; put the folder "
+                  "where all processes share it"));
+  }
+  EXPECT_EQ(Listed(), Names{});
+}
+
+TEST_F(SeveralWritersTest, ThatDisagreeMakeNoCheckpoint) {
+  const std::string folder = Create(5);
+  const ShardSummary a = WritePart(folder, 0);
+  ShardSummary b = WritePart(folder, 1);
+  ++b.layout;
+  EXPECT_EQ(Publish(folder, {a, b}),
+            absl::DataLossError("writer 1 of shard 1 of " + folder +
+                                " had other tensors than writer 0; start all "
+                                "processes with one program and one "
+                                "configuration"));
+  --b.layout, b.written_bytes -= 4;
+  EXPECT_EQ(Publish(folder, {a, b}).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Listed(), Names{});
+}
+
 class BestTest : public WriterTest {
  protected:
   // Writes the checkpoint of `step`, of a run whose best step is `best`. Unless

@@ -227,9 +227,12 @@ TEST(ChunkTest, CopiesNameEveryParameter) {
   BucketLog log;
   const auto chunk = engine.MakeChunk(/*stage=*/0, &log);
   CheckpointShard shard;
-  ASSERT_TRUE(chunk->parameters().CopyInto(engine.scalars(), shard).ok());
+  ASSERT_TRUE(chunk->parameters()
+                  .CopyInto(engine.scalars(), /*in_place=*/false, shard)
+                  .ok());
   ASSERT_EQ(shard.model.size(), chunk->arena().slots().size());
-  const auto& [name, copy] = shard.model[0];
+  const std::string& name = shard.model[0].name;
+  const nn::Tensor& copy = shard.model[0].elements;
   const std::vector<double> then = ValuesOf(chunk->arena())[name];
   TrainStep(engine, *chunk, 0, engine.Batches(0, 0));
   EXPECT_NE(ValuesOf(chunk->arena())[name], then);

@@ -56,7 +56,8 @@ TEST_F(LossScalerTest, IsSaved) {
   ASSERT_TRUE(scaler->CopyInto(shard).ok());
   ASSERT_EQ(shard.optimizer.size(), 1u);
   EXPECT_EQ(shard.optimizer[0].name, "loss_scaler");
-  const nn::LossScaleState& state = nn::LossScaleIn(shard.optimizer[0].tensor);
+  const nn::LossScaleState& state =
+      nn::LossScaleIn(shard.optimizer[0].elements);
   EXPECT_EQ(state.scale, 4);
   EXPECT_EQ(state.finite_steps, 2);
   EXPECT_EQ(state.skipped_steps, 1);

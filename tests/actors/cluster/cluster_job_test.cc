@@ -211,6 +211,24 @@ TEST(ClusterFolderTest, AReplicaThatWritesNothingIsWarned) {
       << warnings[0];
 }
 
+// It sends its slices to the first process, which writes the whole tensors.
+TEST(ClusterFolderTest, AnOwnerWithoutTheFolderSendsItsSlices) {
+  JobSpec spec = TinyCnnJob(/*dp=*/2, /*steps=*/4);
+  spec.plan.zero_stage = 1;
+  std::vector<std::string> warnings;
+  std::string saved;
+  for (const ProcessEnd& end : RunInTwoFolders(spec, &warnings)) {
+    ASSERT_TRUE(end.result.ok()) << end.result.status();
+    saved = end.result->checkpoint;
+  }
+  EXPECT_EQ(warnings.size(), 1u);
+  spec.checkpoint.dir = FreshFolder("in_place");
+  const std::string in_place = ReportsOf(spec).checkpoints.back();
+  for (const char* file : {"/model.safetensors", "/optimizer.safetensors"}) {
+    EXPECT_TRUE(FileBytes(saved + file) == FileBytes(in_place + file)) << file;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, ClusterJobTest,
                          testing::Values(Layout{{1, 1}, Transport::kShm},
                                          Layout{{1, 1}, Transport::kTcp},

@@ -17,6 +17,7 @@ CrewReady ProcessActors::SpawnRanks(caf::actor_system& system, NodeJob& job,
   CrewReady ready;
   ready.generation = job.process()->generation;
   ready.process = job.process()->links.number;
+  ready.has_folder = job.process()->has_folder;
   for (const RankActor& rank : crew_.ranks) {
     ready.ranks.push_back(caf::actor_cast<caf::strong_actor_ptr>(rank));
   }

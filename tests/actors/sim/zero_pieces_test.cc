@@ -211,9 +211,10 @@ TEST(ZeroPiecesTest, CheckpointsHaveTheBytesOfStageZero) {
     for (layout.zero = 1; layout.zero <= 3; ++layout.zero) {
       for (const std::uint64_t seed : Seeds(2)) {
         SCOPED_TRACE(absl::StrCat(layout.ToString(), ReplayCommand(seed)));
-        ExpectSameFiles(Saved(GptOfSlices(layout, AdamOfSlices()),
-                              absl::StrCat("slices_", seed), seed),
-                        want, layout.pp);
+        JobSpec spec = GptOfSlices(layout, AdamOfSlices());
+        spec.checkpoint.in_place = seed % 2 == 0;
+        ExpectSameFiles(Saved(spec, absl::StrCat("slices_", seed), seed), want,
+                        layout.pp);
       }
     }
   }

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/checkpoint/claim.h"
 #include "actors/checkpoint/layout.h"
 #include "data/subset.h"
 #include "gtest/gtest.h"
@@ -284,30 +285,33 @@ std::vector<double> LossesFrom(const std::string& dir, int dp, int stage,
   return run.reports.losses();
 }
 
-// A checkpoint has whole states, whoever owned them, so that any number of
-// owners goes on from it.
+// A checkpoint has whole states, whoever owned them and wrote them, so that any
+// number of owners goes on from it.
 TEST(ZeroTest, CheckpointsAreThoseOfWholeStates) {
   nn::OptimizerOptions common;
   common.ema_decay = 0.9;
   const MakeOptimizerFn optimizer = AdamWith(common);
   std::vector<std::string> dirs;
   for (const int stage : {0, 1, 2, 3}) {
-    dirs.push_back(FreshFolder(absl::StrCat("zero_stage_", stage)));
+    dirs.emplace_back();
     JobSpec spec = SpecOf(2, 1, stage);
     spec.optimizer = optimizer;
     SetOneMicroBatch(spec);
-    spec.checkpoint.dir = dirs.back();
     spec.checkpoint.every = 3;
     spec.checkpoint.compare_replicas = true;
-    const SimulatedRun run = Simulate(spec, std::uint64_t{7});
-    ASSERT_EQ(run.check, absl::OkStatus());
-    ASSERT_EQ(run.reports.checkpoints.size(), 1u);
-    dirs.back() = run.reports.checkpoints[0];
-  }
-  for (const char* file : {"/model.safetensors", "/optimizer.safetensors"}) {
-    for (const int stage : kStages) {
-      EXPECT_EQ(FileBytes(dirs[stage] + file), FileBytes(dirs[0] + file))
-          << file << ", stage " << stage;
+    for (const bool in_place : {false, true}) {
+      spec.checkpoint.in_place = in_place;
+      spec.checkpoint.dir = FreshFolder(
+          absl::StrCat("zero_stage_", stage, in_place ? "" : "_gathered"));
+      const SimulatedRun run = Simulate(spec, std::uint64_t{7});
+      ASSERT_EQ(run.check, absl::OkStatus());
+      ASSERT_EQ(run.reports.checkpoints.size(), 1u);
+      dirs.back() = run.reports.checkpoints[0];
+      for (const char* file : {"/model.safetensors", "/optimizer.safetensors",
+                               "/model.safetensors.index.json"}) {
+        EXPECT_EQ(FileBytes(dirs.back() + file), FileBytes(dirs[0] + file))
+            << file << ", stage " << stage;
+      }
     }
   }
   for (const int dp : {2, 4}) {
@@ -351,8 +355,10 @@ TEST_P(ZeroStagesTest, AResumedRunEndsWithTheBitsOfOneThatWasNotStopped) {
   EXPECT_GT(interrupted, 0);
 }
 
-// A disk fails, or all processes die, at any moment: each folder with a
-// checkpoint's name has the whole states of its step.
+// A disk fails, or all processes die, at any moment, also between the writes of
+// two owners: each folder with a checkpoint's name has the whole states of its
+// step, the newest that was reported is there, and the next run removes the
+// rest.
 TEST_P(ZeroStagesTest, LosesNothingOnADiskThatFailsAtAnyMoment) {
   JobSpec spec = SpecOf(2, 1, 0);
   SetOneMicroBatch(spec);
@@ -366,17 +372,33 @@ TEST_P(ZeroStagesTest, LosesNothingOnADiskThatFailsAtAnyMoment) {
   spec.checkpoint.keep = 0;
   ASSERT_EQ(Simulate(spec, std::uint64_t{0}).check, absl::OkStatus());
   spec.plan.zero_stage = GetParam();
+  base::FaultyFileSystem in_place;
+  spec.checkpoint.files = &in_place;
+  spec.checkpoint.dir = FreshFolder(absl::StrCat("zero_count_", GetParam()));
+  ASSERT_EQ(Simulate(spec, std::uint64_t{0}).check, absl::OkStatus());
+  ASSERT_GT(in_place.changes(), counting.changes()) << "there are two writers";
   base::PosixFileSystem plain;
   int failures = 0, checkpoints = 0;
   for (const std::uint64_t seed : Seeds(100)) {
-    const int change = static_cast<int>(seed * 7919 % counting.changes());
+    const int change = static_cast<int>(seed * 7919 % in_place.changes());
     base::FaultyFileSystem files;
     seed % 2 == 0 ? files.CrashAt(change) : files.FailAt(change, ENOSPC);
     spec.checkpoint.files = &files;
     spec.checkpoint.dir = FreshFolder(absl::StrCat("zero_fails_", GetParam()));
-    failures += !Simulate(spec, seed).result.ok();
+    const SimulatedRun run = Simulate(spec, seed);
+    failures += !run.result.ok();
     const auto paths = ListCheckpoints(plain, spec.checkpoint.dir);
     ASSERT_EQ(paths.status(), absl::OkStatus());
+    if (!run.reports.checkpoints.empty()) {
+      ASSERT_GE(paths->back(), run.reports.checkpoints.back());
+    }
+    ASSERT_EQ(ClaimCheckpoints(plain, spec.checkpoint.dir).status(),
+              absl::OkStatus());
+    const std::vector<std::string> names =
+        plain.List(spec.checkpoint.dir).value();
+    for (const std::string& name : names) {
+      ASSERT_TRUE(name == kLockName || ParseCheckpointName(name)) << name;
+    }
     for (const std::string& path : *paths) {
       const absl::StatusOr<Checkpoint> checkpoint =
           Checkpoint::Open(plain, path);

@@ -210,7 +210,7 @@ TEST_F(RankTest, OldMessagesAreDropped) {
   Send(Grant{0, 50});
   Send(Evaluate{0, 0});
   Send(TakeSnapshot{0, 0});
-  Send(SaveShard{0, 0, 1, "folder"});
+  Send(SaveShard{0, 0, 1, /*writer=*/0, /*writers=*/1, "folder"});
   Send(EndRank{0, 13, "of the past"});
   EXPECT_EQ(seen_.runs.size(), 0u);
   EXPECT_EQ(seen_.loaded_evaluate, 0);
@@ -251,9 +251,9 @@ TEST_F(RankTest, SaysWhatItDoesWhereItWaitsForNobody) {
 TEST_F(RankTest, KeepsItsCopyUntilItIsToldWhereTo) {
   Send(TakeSnapshot{1, 8});
   EXPECT_EQ(Told(), "copied 8");
-  Send(SaveShard{1, 8, 1, "folder"});
+  Send(SaveShard{1, 8, 1, /*writer=*/0, /*writers=*/1, "folder"});
   EXPECT_EQ(Told(), "write shard 0 of step 8");
-  Send(SaveShard{1, 9, 1, "folder"});
+  Send(SaveShard{1, 9, 1, /*writer=*/0, /*writers=*/1, "folder"});
   EXPECT_EQ(Told(),
             "rank of generation 1: asked to save step 9, of which it has no "
             "copy");
@@ -265,7 +265,7 @@ TEST_F(RankTest, MayHashItsStateAndKeepNoCopy) {
   EXPECT_EQ(seen_.copies, 0);
   Send(TakeSnapshot{1, 9, /*copies=*/false});
   EXPECT_EQ(Told(), "copied 9");
-  Send(SaveShard{1, 8, 1, "folder"});
+  Send(SaveShard{1, 8, 1, /*writer=*/0, /*writers=*/1, "folder"});
   EXPECT_EQ(Told(),
             "rank of generation 1: asked to save step 8, of which it has no "
             "copy");

@@ -75,5 +75,29 @@ TEST(SaveRoundTest, RanksWithoutAShardReportToo) {
   EXPECT_TRUE(round.CanWrite());
 }
 
+TEST(SaveRoundTest, AShardIsWrittenOnceAllItsWritersHaveReported) {
+  SaveRound round;
+  round.Begin(/*step=*/100, /*shards=*/2, /*ranks=*/1, /*writers=*/2);
+  EXPECT_TRUE(round.SnapshotTaken(100, 0));
+  EXPECT_TRUE(round.Opened(100, "folder"));
+  const auto part = [](int shard, int writer) {
+    ShardSummary summary = Shard(shard);
+    summary.writer = writer, summary.writers = 2;
+    return summary;
+  };
+  EXPECT_FALSE(round.ShardSaved(100, part(0, 2))) << "no such writer";
+  EXPECT_FALSE(round.ShardSaved(100, part(0, -1)));
+  EXPECT_TRUE(round.ShardSaved(100, part(1, 0)));
+  EXPECT_FALSE(round.ShardSaved(100, part(1, 0))) << "heard before";
+  EXPECT_TRUE(round.ShardSaved(100, part(1, 1)));
+  EXPECT_TRUE(round.ShardSaved(100, part(0, 1)));
+  EXPECT_FALSE(round.CanCommit());
+  EXPECT_FALSE(round.IsSaved(0, 0));
+  EXPECT_EQ(round.ToString(),
+            "1 of 2 shards of step 100 are written, not 0 by writers 0");
+  EXPECT_TRUE(round.ShardSaved(100, part(0, 0)));
+  EXPECT_TRUE(round.CanCommit());
+}
+
 }  // namespace
 }  // namespace troupe::actors

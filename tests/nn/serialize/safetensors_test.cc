@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files/file_system.h"
 #include "gtest/gtest.h"
+#include "nn/serialize/tensor_parts.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -392,6 +393,56 @@ TEST_F(SafetensorsTest, OverlapsAndGaps) {
             "its tensors take 8 bytes, but the file has 7 after the header");
   EXPECT_EQ(ErrorFor(two(4, 8), 9),
             "its tensors take 8 bytes, but the file has 9 after the header");
+}
+
+// Writes a matrix whose odd columns, and a vector whose odd elements, belong to
+// the second writer, which also writes its part first.
+TEST(TensorPartsTest, HaveTheBytesOfOneWriter) {
+  CachingAllocator memory;
+  const Tensor matrix = Tensor::Empty({3, 4}, DType::kF32, memory);
+  for (int i = 0; i < 12; ++i) matrix.data<float>()[i] = 0.5f + i;
+  const Tensor bytes = Tensor::Empty({5}, DType::kU8, memory);
+  for (int i = 0; i < 5; ++i) bytes.data<std::uint8_t>()[i] = 7 * i;
+  base::PosixFileSystem files;
+  const std::string whole = testing::TempDir() + "/whole.safetensors";
+  ASSERT_TRUE(WriteSafetensors(files, whole,
+                               {{"m", matrix}, {"b", bytes}, {"a", bytes}}, {})
+                  .ok());
+
+  std::vector<TensorPart> parts[2];
+  for (const int writer : {0, 1}) {
+    std::vector<TensorPart>& mine = parts[writer];
+    mine = {{"a", bytes}, {"m", matrix}, {"b", bytes}};
+    if (writer == 1) mine[0].Drop();
+    for (TensorPart* part : {&mine[1], &mine[2]}) {
+      part->ranges.clear();
+      for (std::int64_t i = writer; i < part->shape.numel(); i += 2) {
+        part->ranges.push_back({i, i, 1});
+      }
+    }
+  }
+  const std::string shared = testing::TempDir() + "/shared.safetensors";
+  files.RemoveAll(shared).IgnoreError();
+  PartsWritten written[2];
+  for (const int writer : {1, 0}) {
+    const auto done = WriteTensorParts(files, shared, parts[writer], {},
+                                       /*is_first=*/writer == 0);
+    ASSERT_TRUE(done.ok()) << done.status();
+    written[writer] = *done;
+    const bool is_whole = base::ReadWholeFile(files, shared, kBytesMax) ==
+                          base::ReadWholeFile(files, whole, kBytesMax);
+    EXPECT_EQ(is_whole, writer == 0);
+  }
+  EXPECT_EQ(written[0].layout, written[1].layout);
+  EXPECT_EQ(written[0].data_bytes, 58);
+  EXPECT_EQ(written[0].bytes + written[1].bytes, 58);
+
+  parts[0][1].ranges.push_back({11, 0, 2});
+  EXPECT_EQ(
+      WriteTensorParts(files, shared, parts[0], {}, true).status(),
+      absl::InvalidArgumentError(
+          "tensor \"m\", f32[3, 4], has no elements [11, 13) from 0 on in "
+          "f32[3, 4]; give ranges of both"));
 }
 
 }  // namespace

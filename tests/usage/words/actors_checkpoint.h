@@ -54,7 +54,8 @@ extern const pipeline::Plan plan;
 
 namespace tensor_hash_h {
 extern const nn::Tensor tensor;
-}
+extern const nn::TensorPart first_half, second_half;
+}  // namespace tensor_hash_h
 
 namespace trainer_state_h {
 extern const data::BatchSource source;

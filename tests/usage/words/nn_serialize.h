@@ -12,6 +12,7 @@
 #include "base/files/file_system.h"
 #include "nn/modules/module.h"
 #include "nn/serialize/safetensors.h"
+#include "nn/serialize/tensor_parts.h"
 #include "nn/serialize/tensor_source.h"
 #include "nn/tensor/caching_allocator.h"
 #include "nn/tensor/tensor.h"
@@ -55,6 +56,11 @@ namespace safetensors_h {
 extern Tensor w, b;
 void Show(const std::string& name, const Shape& shape);
 }  // namespace safetensors_h
+
+namespace tensor_parts_h {
+extern base::FileSystem& files;
+extern const Tensor mine;
+}  // namespace tensor_parts_h
 
 namespace safetensors_header_h {
 extern const absl::string_view json;

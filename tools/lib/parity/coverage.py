@@ -52,8 +52,8 @@ SECTIONS = {
     "mesh": {"auto", "bandwidth", "memory_limit", "schedule_file",
              "activation_limit", "depth_blocks"},
     "comm": {"timeout_s", "transport", "encrypt", "liveness_s", "join_s"},
-    "checkpoint": {"compare_replicas", "every_minutes", "allow_unexpected", "allow_missing",
-                   "allow_changed", "replace"},
+    "checkpoint": {"compare_replicas", "every_minutes", "in_place", "allow_unexpected",
+                   "allow_missing", "allow_changed", "replace"},
 }
 # Keys that follow from the phases of each draw.
 OF_PHASES = {"train.steps", "train.micro_batch_size", "checkpoint.dir",

@@ -70,6 +70,14 @@ constexpr ConfigKey kRunKeys[] = {
      "and optimizer states, and end the run if they differ. Otherwise the "
      "checkpoint has what the first replica has.",
      "false"},
+    {"checkpoint.in_place",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::in_place>(), kAny,
+     "Let all ranks that have slices or pieces of tensors (zero.stage, "
+     "mesh.tp) "
+     "write them into the files in place. Otherwise, or if a process does not "
+     "have checkpoint.dir, they send them to one rank of each stage, which "
+     "needs memory for the whole tensors. The same files.",
+     "false"},
     {"checkpoint.resume",
      Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::resume>(), kAny,
      "Go on from the newest checkpoint in checkpoint.dir; from step 0 where "

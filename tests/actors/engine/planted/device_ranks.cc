@@ -30,8 +30,8 @@ std::uint64_t HashOf(const Snapshot& snapshot) {
   base::FnvHash hash;
   for (const auto* tensors :
        {&snapshot.tensors.model, &snapshot.tensors.optimizer}) {
-    for (const nn::NamedTensor& named : *tensors) {
-      hash.AddBytes(named.tensor.raw(), named.tensor.bytes());
+    for (const nn::TensorPart& part : *tensors) {
+      hash.AddBytes(part.elements.raw(), part.elements.bytes());
     }
   }
   return hash.value();

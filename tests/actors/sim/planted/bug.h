@@ -46,6 +46,10 @@ enum class Bug {
   kNormsOfCopiesCountForEachPiece,
   kNormsOfEachReplicaCount,
   kFirstPieceIsSavedForAll,
+  // Checkpoints that owners write in place: actors/chunks/saved_tensors.cc,
+  // actors/supervision/saving.cc.
+  kPieceIsWrittenAtItsOwnPlace,
+  kPublishedBeforeAllHaveWritten,
   // Tokens that ranks along tp share: actors/chunks/gradient_ledger.cc.
   kPartsOfGradientsStayParts,
   // Pieces of the vocabulary: nn/ops/loss.cc.

@@ -176,15 +176,30 @@ JobSpec PiecesWithNorms() {
 
 // Returns the difference of a job of slices of pieces that was stopped and
 // resumed from one that was not.
-std::string ResumedWithOtherBits(std::uint64_t seed) {
+std::string ResumedWithOtherBits(std::uint64_t seed, bool in_place) {
   JobSpec spec = SlicesThatClip();
   const SimulatedRun straight = Simulate(spec, std::uint64_t{0});
   spec.checkpoint.every = 1;
+  spec.checkpoint.in_place = in_place;
   const ResumedRun run = StopAndResume(spec, "pieces", seed);
   if (!run.status().ok()) return run.status().ToString();
   // It may have been stopped behind its last step.
   return run.second.reports.steps.empty() ? ""
                                           : Difference(run.second, straight);
+}
+
+std::string ResumedFromGathered(std::uint64_t seed) {
+  return ResumedWithOtherBits(seed, /*in_place=*/false);
+}
+std::string ResumedFromInPlace(std::uint64_t seed) {
+  return ResumedWithOtherBits(seed, /*in_place=*/true);
+}
+
+// Returns the same job with a checkpoint, which four ranks write in place.
+JobSpec SavingSlices() {
+  JobSpec spec = SlicesThatClip();
+  spec.checkpoint.dir = FreshFolder("slices");
+  return spec;
 }
 
 // Returns a job of a GPT whose ranks along tp have pieces of the vocabulary, of
@@ -306,7 +321,11 @@ constexpr Case kCases[] = {
                 "differ after"),
     TROUPE_CASE(NormsOfEachReplicaCount, PiecesWithNorms, "differ after"),
     {Bug::kFirstPieceIsSavedForAll, "FirstPieceIsSavedForAll", nullptr,
-     "the runs differ after step", ResumedWithOtherBits},
+     "the runs differ after step", ResumedFromGathered},
+    {Bug::kPieceIsWrittenAtItsOwnPlace, "PieceIsWrittenAtItsOwnPlace", nullptr,
+     "are not those that were written", ResumedFromInPlace},
+    TROUPE_CASE(PublishedBeforeAllHaveWritten, SavingSlices,
+                "has been written by 3 of its 4 writers"),
     TROUPE_CASE(PartsOfGradientsStayParts, SharedTokens,
                 "ranks 1 and 0 differ after step 1 in"),
     TROUPE_CASE(SmoothingByLocalClasses, SplitVocabulary, "differ after"),
