@@ -17,6 +17,7 @@
 #include "base/cpu_isa.h"
 #include "base/event.h"
 #include "base/field_error.h"
+#include "base/files/file_system.h"
 
 namespace troupe::usage::check_h {
 extern const int begin, end;
@@ -74,8 +75,9 @@ extern const std::size_t data_bytes, more_bytes;
 }  // namespace xx_hash_h
 
 namespace file_system_h {
+extern FileSystem& files;
 extern const absl::string_view bytes;
-}
+}  // namespace file_system_h
 
 namespace foreign_format_h {
 extern const absl::string_view head;
