@@ -44,9 +44,12 @@ JobSpec SpecOf(const ClusterScenario& scenario) {
   for (const int ranks : scenario.ranks) options.ranks += ranks;
   options.steps = scenario.steps;
   options.fused = scenario.run_inline;
+  if (scenario.zero_stage > 0) options.momentum = 0.9;
   JobSpec spec = SmallJob(options);
   spec.checkpoint.dir = scenario.checkpoint_dir;
   spec.checkpoint.every = 1;
+  spec.checkpoint.resume = scenario.resume;
+  spec.plan.zero_stage = scenario.zero_stage;
   if (scenario.stages == 1) return spec;
   const int replicas = options.ranks / scenario.stages;
   spec.plan.mesh = pipeline::Mesh(replicas, scenario.stages);
@@ -139,7 +142,7 @@ class Cluster {
     };
     options.on_message = [this](int, const caf::type_erased_tuple& message) {
       if (message.match_elements<ShardSaved>()) {
-        run_.last_shard_at = network_.sent() + 1;
+        run_.shards_at.push_back(network_.sent() + 1);
       }
     };
     return options;

@@ -51,9 +51,18 @@ enum class Oddity {
   kEnd,
 };
 
-struct ClusterScenario {
+// The ranks of a job, and what each of them has.
+struct ClusterLayout {
   std::vector<int> ranks = {1, 1};  // number of ranks of each node
   int stages = 1;                   // pp; the ranks are divided among them
+  // ZeRO stage, of a job of one stage of a pipeline: the optimizer has states,
+  // of which each rank has and saves its slices.
+  int zero_stage = 0;
+
+  int nodes() const { return static_cast<int>(ranks.size()); }
+};
+
+struct ClusterScenario : ClusterLayout {
   FaultPlan plan;
   absl::Duration liveness_timeout = absl::Seconds(10);
   absl::Duration join_timeout = absl::Minutes(1);
@@ -66,12 +75,11 @@ struct ClusterScenario {
   std::size_t eager_bytes = 0, piece_bytes = 64;
   // Folder of checkpoints, one after each step; empty: none are made.
   std::string checkpoint_dir;
+  bool resume = false;  // whether the job goes on from the newest one there
   Oddity oddity = Oddity::kNone;
   int odd_node = 0;
   std::int64_t odd_at = 0;
   absl::Duration late;
-
-  int nodes() const { return static_cast<int>(ranks.size()); }
 };
 
 struct NodeRun {
@@ -95,9 +103,9 @@ struct ClusterRun {
   // fault did.
   int running_when_struck = -1;
   absl::Duration struck_after;  // virtual time until it did
-  // Number of messages sent when a node other than 0 reported the last shard
-  // of a checkpoint; 0: none did.
-  std::int64_t last_shard_at = 0;
+  // Numbers of messages sent when nodes other than 0 reported a shard of a
+  // checkpoint, or what they have of one.
+  std::vector<std::int64_t> shards_at;
   std::int64_t sent = 0;   // number of messages between nodes, with frames
   std::int64_t steps = 0;  // number of steps of the simulation
   absl::Duration time;     // virtual time until the last verdict
