@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,6 +45,26 @@ TEST_F(FileSystemTest, WritesAndReads) {
   EXPECT_EQ(Read("a"), "second");
   EXPECT_TRUE(files_.Exists(root_ + "/a"));
   EXPECT_FALSE(files_.Exists(root_ + "/b"));
+}
+
+// The last writer comes when the first one has closed the file.
+TEST_F(FileSystemTest, WritersShareAFile) {
+  const std::string path = root_ + "/shared";
+  const auto open = [&] { return *files_.OpenToShare(path, /*bytes=*/9); };
+  const std::unique_ptr<SharedFile> first = open(), second = open();
+  ASSERT_TRUE(second->WriteAt(3, "def").ok());
+  ASSERT_TRUE(first->WriteAt(0, "ab").ok());
+  ASSERT_TRUE(first->WriteAt(2, "c").ok());
+  ASSERT_TRUE(first->Sync().ok());
+  ASSERT_TRUE(first->Close().ok());
+  EXPECT_EQ(Read("shared"), std::string("abcdef\0\0\0", 9));
+  const std::unique_ptr<SharedFile> last = open();
+  ASSERT_TRUE(last->WriteAt(6, "ghi").ok());
+  ASSERT_TRUE(last->Close().ok());
+  ASSERT_TRUE(second->Close().ok());
+  EXPECT_EQ(Read("shared"), "abcdefghi");
+  EXPECT_EQ(files_.OpenToShare(root_ + "/none/a", 9).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_F(FileSystemTest, ReadingPastTheEnd) {
