@@ -43,6 +43,7 @@ enum class Bug {
   kVerdictIsNotHeld,
   kAsksOnce,
   kCommitsBeforeTheLastShard,
+  kLostOwnerIsAwaited,
   // The writers of checkpoints, and links of stages: checkpointer.cc and
   // fabric_stage_link.cc of actors/strands.
   kShardFailureIsKept,

@@ -31,6 +31,16 @@ void TheLastHasNoRanks(ClusterScenario& scenario, std::uint64_t) {
   scenario.odd_node = scenario.nodes() - 1;
   scenario.plan.faults.clear();
 }
+// One of the ranks that write their slices into a checkpoint is lost.
+void AnOwnerDies(ClusterScenario& scenario, std::uint64_t seed) {
+  scenario.oddity = Oddity::kNone;
+  scenario.stages = 1;
+  scenario.zero_stage = 1;
+  Fault death;
+  death.node = scenario.nodes() - 1;
+  death.at = 60 + static_cast<std::int64_t>(seed * 7 % 120);
+  scenario.plan.faults = {death};
+}
 
 struct Case {
   Bug bug;
@@ -74,6 +84,8 @@ constexpr Case kCases[] = {
     TROUPE_CASE(AsksOnce, "never ended"),
     TROUPE_CASE(CommitsBeforeTheLastShard, "lacks tensors",
                 /*checkpoints=*/true),
+    TROUPE_CASE(LostOwnerIsAwaited, "named the silent one after",
+                /*checkpoints=*/true, AnOwnerDies),
     TROUPE_CASE(ShardFailureIsKept, "no progress for 1m",
                 /*checkpoints=*/true),
     TROUPE_CASE(UnfinishedIsLeft, " is left", /*checkpoints=*/true),
