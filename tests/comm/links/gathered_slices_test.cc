@@ -23,6 +23,9 @@
 namespace troupe::comm {
 namespace {
 
+// It comes with the links of the suite.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CommunicatorSuite);
+
 constexpr absl::Duration kTimeout = absl::Minutes(2);
 
 nn::Parameter OnesOf(const std::string& name, std::int64_t elems) {

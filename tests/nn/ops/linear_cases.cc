@@ -37,6 +37,7 @@ void AddLinear(std::int64_t N, std::int64_t K, std::int64_t M,
                  [of_k](Kernels& k, Inputs in, Outputs out) {
                    return k.LinearForwardTerms(in[0], in[1], of_k, out[0]);
                  }});
+  all.back().host_only = true;
   for (bool accumulate : {false, true}) {
     all.push_back(
         {absl::StrCat("linear_dx_terms_", accumulate ? "added_" : "", size),
@@ -46,6 +47,7 @@ void AddLinear(std::int64_t N, std::int64_t K, std::int64_t M,
            return k.LinearBackwardInputTerms(in[0], in[1], of_m, accumulate,
                                              out[0]);
          }});
+    all.back().host_only = true;
   }
   for (bool accumulate : {false, true}) {
     all.push_back({absl::StrCat("linear_dw_", accumulate ? "added_" : "", size),

@@ -50,6 +50,8 @@ struct OpCase {
   // Whether all tensors are [n], and an element's result depends on that
   // element alone: it must have the same bits wherever a range begins or ends.
   bool element_wise = false;
+  // Whether kernel sets of devices with queues do not have the op.
+  bool host_only = false;
 };
 
 constexpr std::int64_t kIgnoredLabel = -100;

@@ -35,6 +35,7 @@ struct Backend {
   std::string name;  // letters, digits and underscores
   std::function<std::unique_ptr<Kernels>()> create;
   std::vector<DType> dtypes;
+  bool has_queues = false;  // whether its device has queues of its own
 };
 
 struct OpTest {

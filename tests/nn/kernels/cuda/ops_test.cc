@@ -32,7 +32,8 @@ std::vector<Backend> Backends() {
   if (!HasDevice()) return {};
   return {{"cuda",
            [] { return CreateTestKernels(); },
-           {DType::kF32, DType::kBF16, DType::kF16}}};
+           {DType::kF32, DType::kBF16, DType::kF16},
+           /*has_queues=*/true}};
 }
 
 // ScheduleSuite compares what OpSuite does, and more.
